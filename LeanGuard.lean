@@ -1,0 +1,10 @@
+import LeanGuard.Spec.Read
+import LeanGuard.Spec.Policy
+import LeanGuard.Spec.Decision
+import LeanGuard.Eval.Formula
+import LeanGuard.Eval.Admission
+import LeanGuard.Eval.Monitor
+import LeanGuard.Thm.Symbol
+import LeanGuard.Wire.Decode
+import LeanGuard.Wire.Encode
+import LeanGuard.Wire.Request

@@ -1,0 +1,96 @@
+import LeanGuard.Eval.Monitor
+import LeanGuard.Wire.Decode
+import LeanGuard.Wire.Encode
+
+/-!
+# Requests
+
+The `guard` requests of the warm process. A request that can't be decoded is answered with an error, never with a decision; so is one that
+names a policy or an operation that there is not.
+-/
+
+namespace LeanGuard.Wire
+
+open Lean (Json toJson)
+
+/-- The journals that the process follows: a monitor for each policy and journal id, and how many events it has seen. -/
+abbrev Journals := Std.HashMap (String × String) (Monitor × Nat)
+
+def failField {α : Type} (name message : String) : Except WireError α := .error (WireError.inField ⟨"", message⟩ name)
+
+def policyNamed (policies : List Policy) (name : String) : Except WireError Policy :=
+  match policies.find? (·.name == name) with
+  | some p => .ok p
+  | none => failField "policy" s!"no policy named “{name}”; there are: {", ".intercalate (policies.map (·.name))}"
+
+/-- The decision on a call, by the monitor. The journal comes with the request, or is one that the process follows. -/
+def admit (policies : List Policy) (journals : Journals) (o : Object) : Except WireError (List (String × Json)) := do
+  let name ← o.required "policy" string
+  let policy ← policyNamed policies name
+  let proposed ← o.required "call" call
+  let snap ← o.required "snapshot" snapshot
+  let monitor ← match ← o.optional "journal_id" string with
+    | some id =>
+      match journals.get? (name, id) with
+      | some (monitor, seen) => do
+        match ← o.optional "events_seen" integer with
+        | some n =>
+          if n = seen then .ok monitor
+          else failField "events_seen" s!"the journal “{id}” has {seen} events here, the request counts {n}"
+        | none => .ok monitor
+      | none => failField "journal_id" s!"no journal “{id}” is followed for this policy; send its events with observe"
+    | none => do
+      let events ← o.required "journal" (listOf event)
+      pure (events.foldl Monitor.observe (Monitor.start policy))
+  let decision := monitor.decide proposed snap
+  return [("policy", .str name), ("revision", .str snap.revision.text)] ++ decisionFields decision
+
+/-- More events for a journal that the process follows (from now on, if it is new). -/
+def observe (policies : List Policy) (journals : Journals) (o : Object) :
+    Except WireError (Journals × List (String × Json)) := do
+  let name ← o.required "policy" string
+  let policy ← policyNamed policies name
+  let id ← o.required "journal_id" string
+  let events ← o.required "events" (listOf event)
+  let (monitor, seen) := journals.getD (name, id) (Monitor.start policy, 0)
+  let seen := seen + events.length
+  let journals := journals.erase (name, id)
+  let monitor := events.foldl Monitor.observe monitor
+  return (journals.insert (name, id) (monitor, seen), [("events_seen", toJson seen)])
+
+/-- Forgets one journal, or all. -/
+def reset (journals : Journals) (o : Object) : Except WireError (Journals × List (String × Json)) := do
+  match ← o.optional "journal_id" string with
+  | none => return (∅, [("reset", "all")])
+  | some id => return (journals.filter fun key _ => key.2 != id, [("reset", .str id)])
+
+def operations : List String := ["admit", "observe", "reset", "policies", "repair"]
+
+def known : List String :=
+  ["id", "op", "policy", "call", "snapshot", "journal", "journal_id", "events", "events_seen"]
+
+def answerObject (policies : List Policy) (journals : Journals) (o : Object) :
+    Except WireError (Journals × List (String × Json)) := do
+  match ← o.required "op" string with
+  | "admit" => return (journals, ← admit policies journals o)
+  | "observe" => observe policies journals o
+  | "reset" => reset journals o
+  | "policies" => return (journals, [("policies", .arr (policies.map Policy.json).toArray)])
+  | "repair" => failField "op" "repair is not in this version"
+  | op => failField "op" s!"no operation “{op}”; there are: {", ".intercalate operations}"
+
+/-- Answers the body of a `guard` request. The answer repeats the request's `id`. -/
+def answer (policies : List Policy) (journals : Journals) (request : Json) : Journals × Json :=
+  let id := (request.getObjVal? "id").toOption.getD .null
+  match object known request >>= answerObject policies journals with
+  | .ok (journals, fields) => (journals, .mkObj ([("id", id), ("ok", .bool true)] ++ fields))
+  | .error e =>
+    (journals, .mkObj [("id", id), ("ok", .bool false), ("error", .mkObj [("path", .str ("guard" ++ e.path)), ("message", e.message)])])
+
+/-- An admission asked as text: one JSON object with `call`, `snapshot` and `journal`. -/
+def admitText (policies : List Policy) (policy request : String) : Json :=
+  match Json.parse request with
+  | .error e => .mkObj [("ok", .bool false), ("error", .mkObj [("path", "guard"), ("message", .str s!"not JSON: {e}")])]
+  | .ok j => (answer policies ∅ (j.setObjVal! "policy" policy |>.setObjVal! "op" "admit")).2
+
+end LeanGuard.Wire

@@ -1,0 +1,17 @@
+import Lake
+open Lake DSL
+
+package leanguard
+
+@[default_target]
+lean_lib LeanGuard
+
+@[default_target]
+lean_lib Policies where
+  srcDir := "policies"
+  roots := #[`Policies, `Retail, `Shared]
+
+@[default_target]
+lean_exe repl where
+  root := `Repl
+  supportInterpreter := true
