@@ -1,10 +1,12 @@
 import LeanGuard.Spec.Read
 import LeanGuard.Spec.Policy
 import LeanGuard.Spec.Decision
+import LeanGuard.Spec.Interpretation
 import LeanGuard.Eval.Formula
 import LeanGuard.Eval.Admission
 import LeanGuard.Eval.Monitor
-import LeanGuard.Thm.Symbol
+import LeanGuard.LeanLTL
+import LeanGuard.Theorems
 import LeanGuard.Wire.Decode
 import LeanGuard.Wire.Encode
 import LeanGuard.Wire.Request

@@ -87,10 +87,11 @@ class Loop:
         inside = file.is_relative_to(self._root)
         module = name or (modules.module_name(self._root, file) if inside else file.stem)
         shown = file.relative_to(self._root).as_posix() if inside else str(file)
-        imports = modules.parse_imports(file.read_text(encoding="utf-8"))
+        source = file.read_text(encoding="utf-8")
+        imports = modules.parse_imports(source)
         tree = self._tree([each for each in imports if not modules.is_core(each)], say)
         keep = hashlib.sha256("\n".join([tree.name, *imports]).encode()).hexdigest()
-        answer = self._builder.compile(module, file, shown, [tree], None, keep)
+        answer = self._builder.compile(module, source, shown, [tree], None, keep)
         for message in answer.messages:
             say(str(message))
         say(f"{'ok' if answer.ok else 'failed'}: {shown} in {answer.ms / 1000:.2f} s (imports {answer.import_ms / 1000:.2f} s)")

@@ -121,17 +121,14 @@ def fill_tree(
         progress(module.name, done, len(missing))
         target = olean_path(tree, module.name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        answer = builder.compile(module.name, module.file, module.file.relative_to(root).as_posix(), [tree], target)
+        shown = module.file.relative_to(root).as_posix()
+        answer = builder.compile(module.name, module.source.decode(), shown, [tree], target)
         outcome.messages += answer.messages
         if not answer.ok:
             failed.add(module.name)
-        elif module.file.read_bytes() == module.source:
+        else:
             store.add(keys[module.name], target)
             outcome.compiled.append(module.name)
-        else:
-            text = "this file changed while it was being compiled"
-            outcome.messages.append(Message("error", module.file.relative_to(root).as_posix(), 1, 0, text))
-            failed.add(module.name)
     progress("", len(missing), len(missing))
     if failed:
         raise BuildFailed(outcome.messages)

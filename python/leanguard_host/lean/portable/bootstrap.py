@@ -1,20 +1,55 @@
-"""Compiling the builder itself, once for an installation."""
+"""Compiling the builder itself: once for an installation, and after every change to Build.lean."""
 
 from __future__ import annotations
 
 import hashlib
+import shutil
+import tempfile
 from pathlib import Path
 
-from leanguard_host.lean.portable.builder import SOURCE, builder_folder
-from leanguard_host.lean.portable.install import Install, install
+from filelock import FileLock
+
+from leanguard_host.lean.errors import BuildFailed
+from leanguard_host.lean.portable.builder import SOURCE, Builder
+from leanguard_host.lean.portable.install import Announce, Install, Progress, install, quiet, silent
 
 
-def toolchain_key(install: Install) -> str:
+def builder_digest() -> str:
+    """Names the builder's source."""
+    return hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
+
+
+def toolchain_key(found: Install) -> str:
     """Names the toolchain and the builder: a part of every compiled module's key."""
-    return f"{install.key}-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}"
+    return f"{found.key}-{builder_digest()}"
 
 
-def ensure_builder() -> tuple[Install, Path]:
-    """The installed toolchain and the folder with the compiled builder."""
-    found = install()
-    return found, builder_folder(found)
+def ensure_builder(progress: Progress = silent, announce: Announce = quiet) -> tuple[Install, Path]:
+    """The portable toolchain and the folder with the compiled builder; both are made first where they are missing.
+
+    Raises:
+        ToolchainUnavailable: the toolchain can't be installed.
+        BuildFailed: the builder does not compile.
+        LeanCrashed, LeanTimeout: Lean does not run on this machine.
+    """
+    found = install(progress, announce)
+    folder = found.folder / f"builder-{builder_digest()}"
+    if (folder / "Build.olean").is_file():
+        return found, folder
+    with FileLock(found.folder / "builder.lock"):
+        if (folder / "Build.olean").is_file():  # another process was faster
+            return found, folder
+        for stale in found.folder.glob("builder-*"):  # an earlier version's, or one that was interrupted
+            shutil.rmtree(stale, ignore_errors=True)
+        progress("compiling the builder", 0, 0)
+        staging = Path(tempfile.mkdtemp(prefix="builder-staging-", dir=found.folder))
+        try:
+            with Builder(found, None) as builder:
+                answer = builder.compile("Build", SOURCE.read_text(encoding="utf-8"), SOURCE.name, [], staging / "Build.olean")
+            if not answer.ok:
+                raise BuildFailed(answer.messages)
+            staging.chmod(0o755)
+            staging.rename(folder)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+    return found, folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import selectors
@@ -22,7 +21,7 @@ from leanguard_host.lean.portable.install import Install
 
 BOOT = Path(__file__).with_name("boot.js")
 SOURCE = Path(__file__).with_name("Build.lean")
-START_SECONDS = 120.0
+START_SECONDS, SLOW_START_SECONDS = 120.0, 400.0
 MODULE_SECONDS = 600.0
 _MEMORY_LIMIT = 2_500_000_000  # of the whole process; Lean's own memory can't grow beyond 2 GB
 # Optimizing 100 MB of code takes longer than it saves in a build.
@@ -52,10 +51,10 @@ class Builder:
 
     Args:
         install: the portable toolchain.
-        folder: holds the compiled builder.
+        folder: holds the compiled builder; None runs it from its source, which takes half a minute to start.
     """
 
-    def __init__(self, install: Install, folder: Path) -> None:
+    def __init__(self, install: Install, folder: Path | None) -> None:
         self._install = install
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
@@ -135,16 +134,17 @@ class Builder:
             self.close()
         if self._process is None:
             self._received = b""
+            program = ["Build"] if self._folder else ["--run", str(SOURCE)]
             self._process = subprocess.Popen(
-                [str(find_node()), *BUILDER_FLAGS, str(BOOT), "Build"],
+                [str(find_node()), *BUILDER_FLAGS, str(BOOT), *program],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=environment(self._install, [self._folder]),
+                env=environment(self._install, [self._folder] if self._folder else []),
                 start_new_session=True,  # Ctrl-C is ours to handle
             )
             try:
-                self._receive(self._process, START_SECONDS)
+                self._receive(self._process, START_SECONDS if self._folder else SLOW_START_SECONDS)
             except BaseException:
                 self.close()
                 raise
@@ -185,7 +185,3 @@ class Builder:
         words = process.stderr.read().decode(errors="replace").strip() if process.stderr else ""
         return words[-2000:] or f"exit code {process.returncode}"
 
-
-def builder_folder(install: Install) -> Path:
-    """Where the compiled builder for this version's Build.lean lies, or will lie."""
-    return install.folder / f"builder-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}"

@@ -31,8 +31,16 @@ class Progress(Protocol):
         """`what` is being done; `done` of `total` bytes or steps are through (total 0: unknown)."""
 
 
+Announce = Callable[[str], None]
+"""Told in one line what is going to happen."""
+
+
 def silent(what: str, done: int, total: int) -> None:
     """A Progress that says nothing."""
+
+
+def quiet(text: str) -> None:
+    """An Announce that says nothing."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ def installed() -> Install | None:
     return Install(folder) if (folder / _MANIFEST).is_file() else None
 
 
-def install(progress: Progress = silent, announce: Callable[[str], None] = lambda _: None) -> Install:
+def install(progress: Progress = silent, announce: Announce = quiet) -> Install:
     """Install the portable toolchain unless it is installed. Safe against interruption and against other processes.
 
     Args:
