@@ -25,9 +25,14 @@ def authenticated : Formula := .within [.conversation] (.once .unbounded authent
 /-- This resource was read in this conversation. -/
 def observed : Formula := .within [.conversation, .resource] (.once .unbounded observation)
 
-/-- The customer confirmed exactly this call, in this state of the backend, and it has not been sent since. -/
+/-- A consent, and no reservation since. -/
+def unspentConsent : Formula := .since .unbounded (.not reservation) consent
+
+/-- The customer confirmed exactly this call, in this state of the backend, and it has not been sent since: not in this conversation, and
+not anywhere else. -/
 def confirmed : Formula :=
-  .within [.principal, .conversation, .resource, .revision, .proposal] (.since .unbounded (.not reservation) consent)
+  .and (.within [.principal, .conversation, .resource, .revision, .proposal] unspentConsent)
+    (.within [.proposal] unspentConsent)
 
 /-- A call on this resource was sent and has not come back. -/
 def inFlight : Formula := .within [.resource] (.since .unbounded (.not outcome) reservation)

@@ -165,17 +165,38 @@ def snapshot : Decoder Snapshot := fun j => do
     conversation := ← o.optional "conversation" symbol
     state := .record state }
 
+/-- What an event of a known kind must have, beyond its kind and time. An event without it would be overlooked by the rules that look for it. -/
+def requiredFields : (kind : String) → List String
+  | "authentication" => ["principal", "conversation"]
+  | "observation" => ["conversation", "call"]
+  | "consent" => ["principal", "conversation", "revision", "call"]
+  | "reservation" => ["conversation", "revision", "call"]
+  | "outcome" => ["conversation", "call", "status"]
+  | _ => []
+
+/-- How a call ended. -/
+def status : Decoder Symbol := fun j => do
+  let s ← symbol j
+  match s.text with
+  | "succeeded" | "failed" | "unknown" => return s
+  | _ => fail "expected one of succeeded, failed, unknown"
+
 def event : Decoder Event := fun j => do
   let o ← object ["kind", "time", "principal", "conversation", "resource", "revision", "call", "status", "data"] j
+  let kind ← o.required "kind" symbol
+  for name in requiredFields kind.text do
+    match o.get? name with
+    | none | some .null => .error (WireError.inField ⟨"", s!"missing: an event of kind “{kind}” must have it"⟩ name)
+    | some _ => pure ()
   return {
-    kind := ← o.required "kind" symbol
+    kind
     time := ← o.required "time" integer
     principal := ← o.optional "principal" symbol
     conversation := ← o.optional "conversation" symbol
     resource := ← o.optional "resource" resource
     revision := ← o.optional "revision" symbol
     call := ← o.optional "call" call
-    status := ← o.optional "status" symbol
+    status := ← o.optional "status" status
     data := (← o.optional "data" fields).getD [] }
 
 end LeanGuard.Wire
