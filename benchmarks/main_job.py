@@ -22,10 +22,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from machine import facts
 
+from leanguard_host.inputs import read_inputs
+from leanguard_host.jsonfiles import read
 from leanguard_host.lean.build import build
 from leanguard_host.lean.paths import cache_dir
 from leanguard_host.lean.process import LeanProcess
 from leanguard_host.lean.toolchain import find_toolchain
+from leanguard_host.wire import admission
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "retail_exchange"
 CHECKS = 15
@@ -34,10 +37,8 @@ DECISIONS = 500
 
 def request() -> dict[str, Any]:
     """An admission of the example's confirmed exchange."""
-    from leanguard_host.inputs import read_inputs
-    from leanguard_host.wire import admission
-
-    inputs = read_inputs(EXAMPLE / "call.json", EXAMPLE / "snapshot.json", EXAMPLE / "journal_confirmed.jsonl")
+    names = ("call.json", "snapshot.json", "journal_confirmed.jsonl")
+    inputs = read_inputs(*(read(str(EXAMPLE / name), 2**20) for name in names))
     return admission("retail", inputs.call, inputs.snapshot, inputs.journal)
 
 

@@ -1,0 +1,1 @@
+"""The Lean side: finding or installing a toolchain, building the package, and the warm process that decides."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-class LeanUnavailable(Exception):
+class LeanUnavailable(Exception):  # noqa: N818 - says what is the case, as the public GuardUnavailable does
     """Lean could not answer. Nothing is admitted without its answer."""
 
 
@@ -21,11 +21,13 @@ class ToolchainUnavailable(LeanUnavailable):
     """There is no usable Lean toolchain.
 
     Attributes:
-        remedy: what the user can do about it.
+        problem: what is wrong.
+        remedy: what the user can do about it; empty if nothing is known.
     """
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(f"{message} {remedy}".strip())
+        self.problem = message
         self.remedy = remedy
 
 

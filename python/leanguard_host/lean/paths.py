@@ -45,5 +45,5 @@ def package_root() -> Path:
         return bundled
     raise ToolchainUnavailable(
         "The Lean sources of LeanGuard are not beside its Python code.",
-        remedy="Install LeanGuard again (`pip install --force-reinstall leanguard`), or set LEANGUARD_PACKAGE to a checkout.",
+        remedy="Install LeanGuard again, or set LEANGUARD_PACKAGE to a checkout.",
     )

@@ -24,6 +24,12 @@ def toolchain_key(found: Install) -> str:
     return f"{found.key}-{builder_digest()}"
 
 
+def builder_ready(found: Install) -> Path | None:
+    """The folder with the compiled builder, if there is one."""
+    folder = found.folder / f"builder-{builder_digest()}"
+    return folder if (folder / "Build.olean").is_file() else None
+
+
 def ensure_builder(progress: Progress = silent, announce: Announce = quiet) -> tuple[Install, Path]:
     """The portable toolchain and the folder with the compiled builder; both are made first where they are missing.
 
@@ -33,19 +39,20 @@ def ensure_builder(progress: Progress = silent, announce: Announce = quiet) -> t
         LeanCrashed, LeanTimeout: Lean does not run on this machine.
     """
     found = install(progress, announce)
-    folder = found.folder / f"builder-{builder_digest()}"
-    if (folder / "Build.olean").is_file():
-        return found, folder
+    if ready := builder_ready(found):
+        return found, ready
     with FileLock(found.folder / "builder.lock"):
-        if (folder / "Build.olean").is_file():  # another process was faster
-            return found, folder
+        if ready := builder_ready(found):  # another process was faster
+            return found, ready
         for stale in found.folder.glob("builder-*"):  # an earlier version's, or one that was interrupted
             shutil.rmtree(stale, ignore_errors=True)
         progress("compiling the builder", 0, 0)
+        folder = found.folder / f"builder-{builder_digest()}"
         staging = Path(tempfile.mkdtemp(prefix="builder-staging-", dir=found.folder))
         try:
             with Builder(found, None) as builder:
-                answer = builder.compile("Build", SOURCE.read_text(encoding="utf-8"), SOURCE.name, [], staging / "Build.olean")
+                source = SOURCE.read_text(encoding="utf-8")
+                answer = builder.compile("Build", source, SOURCE.name, [], staging / "Build.olean")
             if not answer.ok:
                 raise BuildFailed(answer.messages)
             staging.chmod(0o755)

@@ -23,9 +23,11 @@ BOOT = Path(__file__).with_name("boot.js")
 SOURCE = Path(__file__).with_name("Build.lean")
 START_SECONDS, SLOW_START_SECONDS = 120.0, 400.0
 MODULE_SECONDS = 600.0
-_MEMORY_LIMIT = 2_500_000_000  # of the whole process; Lean's own memory can't grow beyond 2 GB
-# Optimizing 100 MB of code takes longer than it saves in a build.
-BUILDER_FLAGS = ("--no-wasm-tier-up",)
+_MEMORY_LIMIT = 2_200_000_000  # of the whole process; Lean's own memory can't grow beyond 2 GB
+# lean.wasm is known to the byte, so its 137 MB need not be validated at each start.
+NODE_FLAGS = ("--wasm-lazy-validation",)
+# A build runs much code a few times: optimizing it takes longer than it saves.
+BUILDER_FLAGS = (*NODE_FLAGS, "--no-wasm-tier-up")
 
 
 def environment(install: Install, lean_path: list[Path]) -> dict[str, str]:
@@ -63,7 +65,9 @@ class Builder:
     def __enter__(self) -> Builder:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def compile(
@@ -77,7 +81,7 @@ class Builder:
             shown: the file name to put in messages.
             path: the folders with the compiled modules that it may import, beside the core library.
             olean: where to write it, in a folder that exists; None only checks it.
-            keep: a key under which the imported environment is kept for the next request with the same key; "" keeps none.
+            keep: a key under which the imported environment is kept for the next request with that key; "" keeps none.
 
         Raises:
             LeanCrashed: the builder died.
@@ -97,7 +101,8 @@ class Builder:
             message = Message("error", shown, 1, 0, f"the builder could not compile this file: {answer['crash']}")
             return Compiled(False, [message], 0, 0)
         messages = [
-            Message(each["severity"], each["file"], each["line"], each["column"], each["data"]) for each in answer["messages"]
+            Message(each["severity"], each["file"], each["line"], each["column"], each["data"])
+            for each in answer["messages"]
         ]
         if olean is not None and olean.is_file():
             olean.chmod(0o644)  # this build of Lean knows no umask
@@ -116,6 +121,15 @@ class Builder:
                     stream.close()
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        used = self._process is not None
+        try:
+            return self._ask_once(request)
+        except LeanCrashed:
+            if not used:
+                raise
+            return self._ask_once(request)  # it may have run out of memory over earlier modules: try a fresh one
+
+    def _ask_once(self, request: dict[str, Any]) -> dict[str, Any]:
         process = self._started()
         try:
             assert process.stdin is not None  # noqa: S101 - it is a pipe
@@ -184,4 +198,3 @@ class Builder:
         process.wait()
         words = process.stderr.read().decode(errors="replace").strip() if process.stderr else ""
         return words[-2000:] or f"exit code {process.returncode}"
-

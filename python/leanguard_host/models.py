@@ -1,0 +1,234 @@
+"""The wire format: calls, snapshots, events, decisions.
+
+Input models are strict: a wrong type, an unknown field or a number that can't be carried exactly is an error, never a
+conversion.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from leanguard_host.feedback import feedback
+from leanguard_host.jsonfiles import LARGEST, LONGEST_NAME, JsonValueError, describe, exact, json_path
+
+_RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+M = TypeVar("M", bound=BaseModel)
+_TIME = 'a time: milliseconds since 1970 or, with its zone, like "2026-03-01T12:00:00Z"'
+
+
+def _refuse(expected: str, found: str) -> PydanticCustomError:
+    context = {"expected": expected, "found": found}
+    return PydanticCustomError("leanguard", "expected {expected}, found {found}", context)
+
+
+def milliseconds(value: object) -> int:
+    """A time in milliseconds since 1970, given as such or as an RFC 3339 text with its zone. Finer parts are cut off.
+
+    Raises:
+        PydanticCustomError: it is neither.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        if abs(value) > LARGEST:
+            raise _refuse(f"a time of at most {LARGEST} ms from 1970", describe(value))
+        return value
+    if not isinstance(value, str) or not (match := _RFC3339.fullmatch(value)):
+        raise _refuse(_TIME, describe(value))
+    day, clock, fraction, zone = match.groups()
+    try:
+        moment = datetime.fromisoformat(f"{day}T{clock}{zone.upper()}")
+        return (moment - _EPOCH) // timedelta(milliseconds=1) + int((fraction or "0").ljust(3, "0")[:3])
+    except (ValueError, OverflowError):
+        raise _refuse(_TIME, describe(value)) from None
+
+
+def _identifier(value: str) -> str:
+    if not value:
+        raise _refuse("an identifier", "an empty string")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise _refuse("Unicode text", "half of a surrogate pair") from None
+    if size > LONGEST_NAME:
+        raise _refuse(f"an identifier of at most {LONGEST_NAME} bytes", f"one of {size}")
+    return value
+
+
+def _exact_fields(value: object) -> object:
+    if not isinstance(value, Mapping):
+        raise _refuse("an object", describe(value))
+    try:
+        return exact(value)
+    except JsonValueError as problem:
+        context = {"expected": problem.expected, "found": problem.found, "place": problem.place}
+        raise PydanticCustomError("leanguard", "expected {expected}, found {found}", context) from None
+
+
+Identifier = Annotated[str, AfterValidator(_identifier)]
+"""A name: what policies compare."""
+
+Time = Annotated[int, BeforeValidator(milliseconds)]
+"""Milliseconds since 1970-01-01 00:00 UTC."""
+
+Fields = Annotated[dict[str, Any], BeforeValidator(_exact_fields)]
+"""Any JSON object that crosses to Lean without a change."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    def wire(self) -> dict[str, Any]:
+        """The JSON object that Lean reads."""
+        return self.model_dump(exclude_none=True)
+
+
+class Call(_Model):
+    """A tool call as a model proposed it. Untrusted."""
+
+    tool: Identifier
+    arguments: Fields
+
+
+class Resource(_Model):
+    """One thing of the backend."""
+
+    type: Identifier
+    id: Identifier
+
+
+class Snapshot(_Model):
+    """What an adapter read from the backend for one call. Trusted."""
+
+    revision: Identifier
+    time: Time
+    principal: Identifier | None = None
+    conversation: Identifier | None = None
+    state: Fields
+
+
+class Event(_Model):
+    """One thing that happened, as the host recorded it. Trusted."""
+
+    kind: Identifier
+    time: Time
+    principal: Identifier | None = None
+    conversation: Identifier | None = None
+    resource: Resource | None = None
+    revision: Identifier | None = None
+    call: Call | None = None
+    status: Identifier | None = None
+    data: Fields | None = None
+
+    @model_validator(mode="after")
+    def _outcome_has_status(self) -> Self:
+        # An outcome with a misspelt status would count as no success and let a single-use call run again.
+        if self.kind == "outcome" and self.status not in ("succeeded", "failed", "unknown"):
+            found = "none" if self.status is None else describe(self.status)
+            raise _refuse('the status of an outcome: "succeeded", "failed" or "unknown"', found)
+        return self
+
+
+class FailedRule(_Model):
+    """A rule that a denied call failed."""
+
+    id: str
+    kind: Literal["permit", "require", "forbid"]
+    category: str
+    hint: str
+
+
+class RuleError(_Model):
+    """A rule that could not be evaluated, and why; or, with a rule of `host.`, why there was no evaluation."""
+
+    rule: str
+    message: str
+
+
+class Decision(_Model):
+    """Admitted, or denied with every rule that failed and every error."""
+
+    verdict: Literal["admit", "deny"]
+    failed_rules: tuple[FailedRule, ...]
+    errors: tuple[RuleError, ...]
+    revision: str
+    policy: str
+    policy_digest: str
+    toolchain: str
+    elapsed_ms: Annotated[float, Field(ge=0)]
+    repair: None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.verdict == "admit") == bool(self.failed_rules or self.errors):
+            raise ValueError("a call is admitted exactly when no rule failed and there was no error")
+        return self
+
+    @property
+    def admitted(self) -> bool:
+        """Whether the call may run."""
+        return self.verdict == "admit"
+
+    def feedback(self) -> str:
+        """What to tell the model: stable wording, at most 600 characters, nothing that a tool returned."""
+        rules = [(rule.id, rule.category, rule.hint) for rule in self.failed_rules]
+        return feedback(self.admitted, rules, [(error.rule, error.message) for error in self.errors])
+
+
+class ModelError(ValueError):
+    """A value that is no call, snapshot or event: the place in it, what was expected, what was found."""
+
+    def __init__(self, place: tuple[str | int, ...], expected: str, found: str, more: int = 0) -> None:
+        rest = f" (and {more} more problem{'s' if more > 1 else ''})" if more else ""
+        super().__init__(f"{json_path(place)}: expected {expected}, found {found}{rest}")
+        self.place, self.expected, self.found = place, expected, found + rest
+
+
+_EXPECTED = {
+    "string_type": "a string",
+    "int_type": "a whole number",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+}
+
+
+def _problem(model: type[BaseModel], error: ErrorDetails, more: int) -> ModelError:
+    place: tuple[str | int, ...] = tuple(error["loc"])
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "leanguard":
+        place += tuple(context.get("place", ()))
+        return ModelError(place, str(context["expected"]), str(context["found"]), more)
+    if kind == "missing":
+        return ModelError(place, "a value", "no such field", more)
+    if kind == "extra_forbidden":
+        return ModelError(place, "only " + ", ".join(_known(model, place)), "an unknown field", more)
+    return ModelError(place, _EXPECTED.get(kind, error["msg"]), describe(error["input"]), more)
+
+
+def _known(model: type[BaseModel], place: tuple[str | int, ...]) -> list[str]:
+    """The fields of the model at a place."""
+    inner: dict[str, type[BaseModel]] = {"resource": Resource, "call": Call}
+    for step in place[:-1]:
+        model = inner.get(str(step), model)
+    return list(model.model_fields)
+
+
+def read_model(model: type[M], value: object) -> M:
+    """The value as a model.
+
+    Raises:
+        ModelError: it is not one.
+    """
+    if isinstance(value, model):
+        return value
+    try:
+        return model.model_validate(dict(value) if isinstance(value, Mapping) else value)
+    except ValidationError as invalid:
+        errors = invalid.errors(include_url=False)
+        raise _problem(model, errors[0], len(errors) - 1) from None
