@@ -1,17 +1,17 @@
-"""The fast inner loop for writing Lean on the portable toolchain: a warm builder that answers in a fraction of a second.
+"""The fast inner loop for writing Lean on the portable toolchain: a warm builder, which answers within a second.
 
 The first command starts a background process (about 5 s); later ones reuse it, until it has been idle for 30 minutes.
 
   lean_loop.py check LeanGuard/Spec/Rule.lean   elaborate one file; what it imports is built first, if need be
   lean_loop.py check Scratch.lean --as Scratch  any file, also outside the package
-  lean_loop.py build                            compile every module of the package
+  lean_loop.py build                            compile what a build of the package makes
   lean_loop.py build LeanGuard.Spec.Rule        one module and what it needs
   lean_loop.py dependents LeanGuard.Spec.Rule   which modules a change would touch
   lean_loop.py stop                             end the background process
 
 Messages are printed as FILE:LINE:COLUMN: SEVERITY: TEXT. Exit code 0: no errors; 1: errors; 2: the loop itself failed.
-Requests to one background process are served one after another. Use --session NAME for a process of your own (1 to 2 GB of
-memory each), so that nobody waits for anybody; compiled modules are shared all the same.
+Requests to one background process are served one after another. Use --session NAME for a process of your own (1 to 2 GB
+of memory each), so that nobody waits for anybody; compiled modules are shared all the same.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ with contextlib.suppress(ImportError):
     sys.path.insert(0, str(HERE.parents[1] / "python"))
 
 from leanguard_host.lean import modules  # noqa: E402
-from leanguard_host.lean.build import Store, content_keys, fill_tree, tree_key  # noqa: E402
-from leanguard_host.lean.errors import BuildFailed, LeanUnavailable, Message  # noqa: E402
+from leanguard_host.lean.compile import Store, content_keys, fill_tree, tree_key  # noqa: E402
+from leanguard_host.lean.errors import BuildFailed, LeanUnavailable  # noqa: E402
 from leanguard_host.lean.paths import cache_dir, package_root  # noqa: E402
 from leanguard_host.lean.portable.bootstrap import ensure_builder, toolchain_key  # noqa: E402
 from leanguard_host.lean.portable.builder import Builder  # noqa: E402
@@ -53,7 +53,7 @@ class Loop:
         self._install, folder = ensure_builder()
         self._builder = Builder(self._install, folder)
         self._store = Store()
-        self._trees = tempfile.TemporaryDirectory(prefix="lean-loop-")
+        self._trees = tempfile.TemporaryDirectory(prefix="loop-", dir=cache_dir(), ignore_cleanup_errors=True)
 
     def close(self) -> None:
         """Stop the builder."""
@@ -94,7 +94,8 @@ class Loop:
         answer = self._builder.compile(module, source, shown, [tree], None, keep)
         for message in answer.messages:
             say(str(message))
-        say(f"{'ok' if answer.ok else 'failed'}: {shown} in {answer.ms / 1000:.2f} s (imports {answer.import_ms / 1000:.2f} s)")
+        verdict = "ok" if answer.ok else "failed"
+        say(f"{verdict}: {shown} in {answer.ms / 1000:.2f} s (imports {answer.import_ms / 1000:.2f} s)")
         return answer.ok
 
     def answer(self, request: dict[str, Any], say: Say) -> int:
@@ -136,10 +137,16 @@ def serve(root: Path, path: Path) -> None:
         server.bind(str(path))
         path.chmod(0o600)
         server.listen(64)
-        server.settimeout(IDLE_SECONDS)
+        server.settimeout(15)
+        key, used = code_key(), time.monotonic()
         try:
             while True:
-                connection, _ = server.accept()
+                try:
+                    connection, _ = server.accept()
+                except TimeoutError:
+                    if time.monotonic() - used > IDLE_SECONDS or code_key() != key:
+                        return  # nobody needs it, or nobody can find it any more
+                    continue
                 with connection, connection.makefile("rw", encoding="utf-8", buffering=1) as stream:
                     connection.settimeout(None)
                     request = json.loads(stream.readline() or "null")
@@ -155,8 +162,7 @@ def serve(root: Path, path: Path) -> None:
                     code = loop.answer(request, say)
                     with contextlib.suppress(OSError):
                         stream.write(json.dumps({"exit": code}) + "\n")
-        except TimeoutError:
-            return
+                used = time.monotonic()
         finally:
             path.unlink(missing_ok=True)
             loop.close()
@@ -209,7 +215,7 @@ def request_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def show_dependents(root: Path, module: str) -> int:
     """Print the modules that depend on a module."""
-    known = modules.load(root, modules.default_targets(root))
+    known = modules.load(root, modules.all_modules(root))
     if module not in known:
         print(f"there is no module {module}", file=sys.stderr)
         return 1
@@ -226,7 +232,9 @@ def main() -> int:
     check = commands.add_parser("check", parents=[common], help="elaborate one file and print its messages")
     check.add_argument("file")
     check.add_argument("--as", dest="name", metavar="MODULE", help="the module name to give it")
-    build = commands.add_parser("build", parents=[common], help="compile modules and what they need; all without arguments")
+    build = commands.add_parser(
+        "build", parents=[common], help="compile modules (if none is named, the package) and what they need"
+    )
     build.add_argument("modules", nargs="*", metavar="MODULE")
     needing = commands.add_parser("dependents", parents=[common], help="list the modules that depend on one")
     needing.add_argument("module", metavar="MODULE")

@@ -34,6 +34,8 @@ PROTOCOL = 1
 LONGEST_PATH = 100
 """Most bytes of a socket's path. The limit is 108 on Linux and 104 on macOS."""
 
+_DECIDING = ("client", "daemon", "engine", "feedback", "inputs", "jsonfiles", "models", "wire")  # what the process runs
+
 START_SECONDS = 180.0
 _ANSWER_SECONDS = 150.0
 _GREETING_SECONDS = 5.0
@@ -82,7 +84,8 @@ def fingerprint() -> str:
     digest = hashlib.sha256()
     facts = [__version__, family(), str(cache_dir()), os.environ.get("ELAN_HOME", "")]
     facts += [str(shutil.which("lean")), str(shutil.which("elan"))]
-    for python in sorted(Path(__file__).parent.rglob("*.py")):
+    here = Path(__file__).parent
+    for python in sorted([*(here / f"{name}.py" for name in _DECIDING), *(here / "lean").rglob("*.py")]):
         status = python.stat()
         facts.append(f"{python} {status.st_size} {status.st_mtime_ns}")
     for fact in facts:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from leanguard_host.engine import Engine, UnknownPolicyError
-from leanguard_host.jsonfiles import FILE_LIMIT, InputError, json_path, parse_lines, read
+from leanguard_host.jsonfiles import FILE_LIMIT, InputError, describe, json_path, parse_lines, read
 from leanguard_host.lean.errors import LeanUnavailable, ToolchainUnavailable
 from leanguard_host.models import Call, Decision, Event, M, ModelError, Snapshot, read_model
 from leanguard_host.wire import BAD_INPUT, UNAVAILABLE, denial
@@ -39,6 +39,12 @@ def _model(model: type[M], value: object, what: str) -> M:
     except ModelError as problem:
         place = json_path(problem.place)
         raise InputError(what, problem.expected, problem.found, path="" if place == "$" else place) from None
+
+
+def _revision(snapshot: object) -> str:
+    """The snapshot's revision, as far as it can be told."""
+    found = snapshot.get("revision") if isinstance(snapshot, Mapping) else getattr(snapshot, "revision", None)
+    return found if isinstance(found, str) else ""
 
 
 class Guard:
@@ -110,7 +116,7 @@ class Guard:
             snapshot: what was read from the backend for this call, with the trusted time.
             journal: the events so far, instead of the guard's own journal.
         """
-        revision = snapshot.revision if isinstance(snapshot, Snapshot) else snapshot.get("revision")
+        revision = _revision(snapshot)
         try:
             events = self._events(self._journal if journal is None else journal)
             proposed, state = _model(Call, call, "the call"), _model(Snapshot, snapshot, "the snapshot")
@@ -136,14 +142,16 @@ class Guard:
         if isinstance(journal, str | PathLike):
             source = read(fspath(journal), FILE_LIMIT)
             return [_model(Event, value, f"{source.name}, line {line}") for line, value in parse_lines(source)]
+        if not isinstance(journal, Sequence):
+            raise InputError("the journal", "a list of events or the path of a file", describe(journal))
         return [_model(Event, event, f"event {index} of the journal") for index, event in enumerate(journal)]
 
-    def _denial(self, rule: str, message: str, revision: object) -> Decision:
+    def _denial(self, rule: str, message: str, revision: str) -> Decision:
         return denial(
             rule,
             message,
             policy=self.policy,
-            revision=revision if isinstance(revision, str) else "",
+            revision=revision,
             policy_digest=self._engine.digests[self.policy],
             toolchain=self._engine.toolchain,
         )

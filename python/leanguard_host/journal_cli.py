@@ -166,13 +166,14 @@ def show(
 ) -> None:
     """Print a journal's events, oldest first."""
     from leanguard_host.store import open_store
+    from leanguard_host.store.export import one_line
 
     with _reported(), open_store(path, create=False, read_only=True) as store:
         start = 0 if tail is None else max(0, store.length() - tail)
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
         for stored in store.read(start):
             line = (
-                f'{{"event":{stored.json},"hash":"{stored.hash}","position":{stored.position}}}'
+                f'{{"event":{one_line(stored.json)},"hash":"{stored.hash}","position":{stored.position}}}'
                 if json
                 else _row(stored)
             )

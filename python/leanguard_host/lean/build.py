@@ -109,10 +109,18 @@ def _build_portable(
     outcome = compiling.Outcome(cached=len(modules))
     if not (folder / _STAMP).is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.parent / "portable.lock"):  # two builds at once would compile everything twice
+        mark = f".staging-{hashlib.sha256(str(root).encode()).hexdigest()[:16]}-"
+        with FileLock(folder.parent / f"{mark}lock"):  # two builds of a package at once would compile everything twice
             if not (folder / _STAMP).is_file():
-                with Builder(install, builder_folder) as builder:
-                    outcome = _make_tree(root, folder, modules, keys, builder, progress)
+                for stale in folder.parent.glob(f"{mark}*/"):  # ours alone while we hold the lock
+                    shutil.rmtree(stale, ignore_errors=True)
+                staging = Path(tempfile.mkdtemp(prefix=mark, dir=folder.parent))
+                try:
+                    with Builder(install, builder_folder) as builder:
+                        outcome = fill_tree(root, staging / "lib", modules, keys, Store(), builder, progress)
+                    _finish_tree(root, staging, folder, keys)
+                finally:
+                    shutil.rmtree(staging, ignore_errors=True)
                 _prune(folder)
     else:
         (folder / _STAMP).touch()  # recently used
@@ -132,23 +140,19 @@ def _build_portable(
     )
 
 
-def _make_tree(
-    root: Path, folder: Path, modules: list[Module], keys: Mapping[str, str], builder: Builder, progress: BuildProgress
-) -> compiling.Outcome:
-    for stale in folder.parent.glob(".staging-*"):  # ours alone while we hold the lock
-        shutil.rmtree(stale, ignore_errors=True)
-    shutil.rmtree(folder, ignore_errors=True)
-    staging = Path(tempfile.mkdtemp(prefix=".staging-", dir=folder.parent))
+def _finish_tree(root: Path, staging: Path, folder: Path, keys: Mapping[str, str]) -> None:
+    """Turn a staging folder into the build; another package with the same content may have been faster."""
+    shutil.copyfile(root / "lean-toolchain", staging / "lean-toolchain")  # lean-interact reads it
+    stamp = {"root": str(root), "modules": dict(keys)}
+    (staging / _STAMP).write_text(json.dumps(stamp, indent=1), encoding="utf-8")
+    staging.chmod(0o755)
+    if not (folder / _STAMP).is_file():
+        shutil.rmtree(folder, ignore_errors=True)  # one that was being pruned
     try:
-        outcome = fill_tree(root, staging / "lib", modules, keys, Store(), builder, progress)
-        shutil.copyfile(root / "lean-toolchain", staging / "lean-toolchain")  # lean-interact reads it
-        stamp = {"root": str(root), "modules": dict(keys)}
-        (staging / _STAMP).write_text(json.dumps(stamp, indent=1), encoding="utf-8")
-        staging.chmod(0o755)
         staging.rename(folder)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-    return outcome
+    except OSError:
+        if not (folder / _STAMP).is_file():
+            raise
 
 
 def _show_in_package(root: Path, folder: Path, tree: Path) -> None:
@@ -171,6 +175,7 @@ def _prune(current: Path) -> None:
     builds = sorted(current.parent.glob(f"*/{_STAMP}"), key=lambda stamp: stamp.stat().st_mtime, reverse=True)
     for stamp in builds[_BUILDS_KEPT:]:
         if stamp.parent != current and time.time() - stamp.stat().st_mtime > 86400:  # a program may be running from it
+            stamp.unlink(missing_ok=True)  # first: half a build must not pass for a whole one
             shutil.rmtree(stamp.parent, ignore_errors=True)
     Store().prune(_STORE_BYTES)
 

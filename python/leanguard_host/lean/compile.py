@@ -56,13 +56,14 @@ class Store:
         """Put a module at a place, by a hard link where possible. False if the store lacks it."""
         source = self.path(key)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            try:
-                os.link(source, target)
-            except FileNotFoundError:
-                return False
-            except OSError:  # no hard links here, or another file system
-                shutil.copyfile(source, target)
+        try:
+            os.link(source, target)
+        except FileExistsError:
+            pass
+        except FileNotFoundError:
+            return False
+        except OSError:  # no hard links here, or another file system
+            shutil.copyfile(source, target)
         with contextlib.suppress(OSError):
             os.utime(source)  # recently used
         return True

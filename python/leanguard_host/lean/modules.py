@@ -75,8 +75,16 @@ def module_name(root: Path, file: Path) -> str:
     return ".".join(parts)
 
 
+ROOTS = ("Repl", "LeanGuard", "Policies")
+
+
 def default_targets(root: Path) -> list[str]:
-    """All modules of the package: the program, the library and the policies."""
+    """What a build of the package makes, with all that they import: the program, the library and the policies."""
+    return [name for name in ROOTS if locate(root, name)]
+
+
+def all_modules(root: Path) -> list[str]:
+    """Every module that the package has a file of, whether the build reaches it or not."""
     files = [root / "Repl.lean", root / "LeanGuard.lean"]
     files += sorted((root / "LeanGuard").rglob("*.lean"))
     files += sorted((root / "policies").rglob("*.lean"))

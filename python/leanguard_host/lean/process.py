@@ -290,7 +290,7 @@ class LeanProcess:
         except (OSError, ValueError) as error:  # ValueError: not JSON, not UTF-8, or a stream closed by another thread
             words = server.get_stdout_stderr()[1].strip()
             self._drop()
-            cause = error.__cause__ or error
+            cause = error.__cause__ if isinstance(error, ConnectionAbortedError) else error
             said = f"; it said: {words[-1000:]}" if words else ""
             raise LeanCrashed(f"the Lean process failed: {cause}{said}") from error
         except BaseException:

@@ -165,8 +165,10 @@ class JournalStore(ABC):
 
     def _head(self) -> Head:
         head = self._recorded_head()
-        # Outside of a transaction, others may have appended since the line above, so rows beyond the head mean nothing.
-        last = self._last_row() if self._in_transaction else next(iter(self._rows(head.length - 1, 1)), None)
+        last = None if self._in_transaction else next(iter(self._rows(head.length - 1, 1)), None)
+        # Outside of a transaction, others may have appended since the head was read: rows beyond it mean nothing.
+        if last is None and (head.length or self._in_transaction):
+            last = self._last_row()
         end = Chain(0, genesis(self.store_id)) if last is None else Chain(last.position + 1, last.hash)
         if head.length or self._in_transaction:
             if finding := end.end(head):

@@ -5,7 +5,7 @@
 {"event":{...},"hash":"<hash>","position":0,"previous":"<hash>"}
 ```
 
-The lines are canonical JSON, but any JSON with the same values is read.
+Any JSON with the same values is read, whatever its spaces, escapes and order of names.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from leanguard_host.store.stored import body_of, event_of
 FORMAT = "leanguard journal"
 _LONGEST_LINE = 64 << 20
 _HASH = re.compile("[0-9a-f]{64}")
+_ENDS = re.compile("[\x85\u2028\u2029]")
 _LINE = re.compile(
     r'\{"event":(\{.*\}),"hash":"([0-9a-f]{64})","position":(0|[1-9]\d{0,17}),"previous":"([0-9a-f]{64})"\}'
 )
@@ -65,10 +66,15 @@ def export_journal(store: JournalStore, output: TextIO) -> int:
     output.write(Header(store.store_id, head).line() + "\n")
     for record in store._records(head):
         output.write(
-            f'{{"event":{record.body},"hash":"{record.hash.hex()}",'
+            f'{{"event":{one_line(record.body)},"hash":"{record.hash.hex()}",'
             f'"position":{record.position},"previous":"{record.previous.hex()}"}}\n'
         )
     return head.length
+
+
+def one_line(body: str) -> str:
+    """The same JSON without the characters at which some readers end a line, though JSON does not."""
+    return _ENDS.sub(lambda match: f"\\u{ord(match.group()):04x}", body)
 
 
 class ExportFile:

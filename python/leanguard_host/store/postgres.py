@@ -163,8 +163,12 @@ class PostgresStore(JournalStore):
 
     def _version(self) -> int:
         # In the schema where tables would be created: another journal, further down the search path, is not this one.
-        found = self._run("SELECT to_regclass(quote_ident(current_schema()) || '.leanguard_store')").fetchone()
-        if found is None or found[0] is None:
+        # A query sees what others created while this one waited for the lock; to_regclass may answer from a cache.
+        found = self._run(
+            "SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
+            "WHERE relname = 'leanguard_store' AND nspname = current_schema()"
+        )
+        if found.fetchone() is None:
             return 0
         row = self._run("SELECT version FROM leanguard_store").fetchone()
         version = int(row[0]) if row else SCHEMA_VERSION

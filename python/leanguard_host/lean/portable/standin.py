@@ -31,9 +31,15 @@ case "$1" in
     if [ $# -eq 0 ]; then exec env; fi
     exec "$@" ;;
   *)
-    exec {python} -m leanguard_host.lean.portable.lake "$@" ;;
+    exec {python} -c {program} "$@" ;;
 esac
 """
+
+# The folder goes last, so that it can't hide anything of Python's own.
+_PROGRAM = """import sys
+sys.path.append({source!r})
+from leanguard_host.lean.portable.lake import main
+sys.exit(main(sys.argv[1:]))"""
 
 _LAUNCHER = """#!/bin/sh
 {mark}
@@ -66,6 +72,7 @@ def write_lake(install: Install) -> Path:
         library=shlex.quote(str(install.library)),
         path_file=shlex.quote(str(PATH_FILE)),
         python=shlex.quote(sys.executable),
+        program=shlex.quote(_PROGRAM.format(source=str(Path(__file__).parents[3]))),
     )
     lake = install.folder / f"bin-{hashlib.sha256(text.encode()).hexdigest()[:12]}" / "lake"
     write_script(lake, text)
