@@ -5,8 +5,10 @@ import LeanGuard.Spec.Interpretation
 import LeanGuard.Eval.Formula
 import LeanGuard.Eval.Admission
 import LeanGuard.Eval.Monitor
+import LeanGuard.Protocol.Machine
 import LeanGuard.LeanLTL
 import LeanGuard.Theorems
 import LeanGuard.Wire.Decode
 import LeanGuard.Wire.Encode
 import LeanGuard.Wire.Request
+import LeanGuard.Wire.Protocol

@@ -1,6 +1,7 @@
 import LeanGuard.Thm.Symbol
 import LeanGuard.Thm.Monitor
 import LeanGuard.Thm.Authorization
+import LeanGuard.Thm.Protocol.Follower
 
 /-!
 # What is proved
@@ -113,4 +114,66 @@ theorem Monitor.observe_ofJournal (policy : Policy) (journal : Journal) (event :
     (Monitor.ofJournal policy journal).observe event = Monitor.ofJournal policy (event :: journal) :=
   LeanGuard.Monitor.observe_ofJournal policy journal event
 
+/-! ## The protocol
+
+`(run steps).2` are the accepted ones of any steps that were tried, newest first: in `later ++ step :: past`, `past` came before `step`. The
+words are in `Protocol/History.lean`. -/
+
+section
+
+open LeanGuard.Protocol
+
+/-- Nothing is dispatched without a reservation, and nothing is reserved unless the newest decision on its proposal was an admission at the
+same revision, which no other reservation had used. -/
+theorem dispatch_was_admitted {steps : List Step} {later past : History} {time : Time} {reservation : Symbol}
+    (dispatched : (run steps).2 = later ++ ⟨time, .dispatch reservation⟩ :: past) :
+    ∃ since time id revision consent deadline, ∃ before : History, ∃ proposal : Proposal,
+      past = since ++ ⟨time, .reserve reservation id revision consent deadline⟩ :: before ∧
+      before.Proposed id proposal ∧ proposal.revision = revision ∧ before.Admits id revision :=
+  LeanGuard.Protocol.dispatch_was_admitted dispatched
+
+/-- A reservation is dispatched at most once. -/
+theorem dispatched_at_most_once (steps : List Step) (reservation : Symbol) :
+    (run steps).2.countP (fun step => step.action.dispatched? = some reservation) ≤ 1 :=
+  LeanGuard.Protocol.dispatched_at_most_once steps reservation
+
+/-- Between two dispatches of the same single-use operation the first is settled: while its outcome is unknown it is not dispatched again,
+under whatever proposal, reservation or consent. -/
+theorem unknown_not_redispatched {steps : List Step} {later between past : History} {time₁ time₂ : Time}
+    {reservation₁ reservation₂ : Symbol} {proposal₁ proposal₂ : Proposal}
+    (dispatched : (run steps).2 = later ++ ⟨time₂, .dispatch reservation₂⟩ :: (between ++ ⟨time₁, .dispatch reservation₁⟩ :: past))
+    (reserved₁ : (run steps).2.Reserved reservation₁ proposal₁) (reserved₂ : (run steps).2.Reserved reservation₂ proposal₂)
+    (same : proposal₁.operation = proposal₂.operation)
+    (single₁ : proposal₁.singleUse = true) (single₂ : proposal₂.singleUse = true) :
+    ∃ step ∈ between, step.action.settled? = some reservation₁ :=
+  LeanGuard.Protocol.unknown_not_redispatched dispatched reserved₁ reserved₂ same single₁ single₂
+
+/-- A consent admits exactly the proposal that it was given to, tool, arguments, resource, revision, principal and conversation, and only
+before it expires, by every clock that was ever read. -/
+theorem consent_exact {steps : List Step} {later past : History} {time : Time} {reservation id revision consent : Symbol}
+    {deadline : Option Time}
+    (reserved : (run steps).2 = later ++ ⟨time, .reserve reservation id revision (some consent) deadline⟩ :: past) :
+    ∃ proposal expires, past.Proposed id proposal ∧ proposal.revision = revision ∧
+      past.Confirmed consent proposal expires ∧
+      ∀ bound, expires = some bound → time < bound ∧ ∀ step ∈ past, step.time < bound :=
+  LeanGuard.Protocol.consent_exact reserved
+
+/-- A consent is used at most once. -/
+theorem consent_once (steps : List Step) (consent : Symbol) :
+    (run steps).2.countP (fun step => step.action.used? = some consent) ≤ 1 :=
+  LeanGuard.Protocol.consent_once steps consent
+
+/-- Where the policy asks for consent, nothing is reserved without one. -/
+theorem consent_needed {steps : List Step} {later past : History} {time : Time} {reservation id revision : Symbol}
+    {consent : Option Symbol} {deadline : Option Time} {proposal : Proposal}
+    (reserved : (run steps).2 = later ++ ⟨time, .reserve reservation id revision consent deadline⟩ :: past)
+    (proposed : past.Proposed id proposal) (asks : proposal.asksConsent = true) : consent.isSome = true :=
+  LeanGuard.Protocol.consent_needed reserved proposed asks
+
+/-- Whatever events a journal has, the state that a process follows it to is one that the machine reaches. -/
+theorem Follower.state_runs (journal : Journal) :
+    ∃ steps, (run steps).1 = (Wire.Protocol.Follower.ofJournal journal).state :=
+  Wire.Protocol.Follower.state_runs journal
+
+end
 end LeanGuard.Theorems
