@@ -65,6 +65,12 @@ unsafe def Module.entriesAs (α : Type) (m : Module) (extension : Name) : Array 
 @[implemented_by Module.entriesAs]
 opaque Module.entries (α : Type) (m : Module) (extension : Name) : Array α
 
+/-- The entries of an attribute that ties declarations to kinds of syntax. -/
+def Module.keyed (m : Module) (extension : Name) : Array KeyedDeclsAttribute.OLeanEntry :=
+  (m.entries (ScopedEnvExtension.Entry KeyedDeclsAttribute.OLeanEntry) extension).map fun
+    | .global e => e
+    | .scoped _ e => e
+
 def Module.read (source : Source) : IO Module := do
   let parts := (← readModuleDataParts source.parts).map (·.1)
   let mut constants := {}
@@ -80,7 +86,7 @@ def Module.read (source : Source) : IO Module := do
 /-! ## The kernel, again -/
 
 structure Check where
-  env : Environment
+  env : Kernel.Environment
   todo : Std.HashMap Name ConstantInfo
   seen : NameSet := {}
   /-- Rejected, or not checked since something that they use was rejected. -/
@@ -93,7 +99,7 @@ def reject (name : Name) (why : String) : CheckM Unit :=
   modify fun s => { s with failed := s.failed.insert name, errors := s.errors.push (name, why) }
 
 def add (name : Name) (d : Declaration) : CheckM Unit := do
-  match (← get).env.addDeclCore 0 d none with
+  match (← get).env.addDecl {} d with
   | .ok env => modify fun s => { s with env }
   | .error e => reject name (← (e.toMessageData {}).toString)
 
@@ -105,6 +111,16 @@ def compare (name : Name) (info : ConstantInfo) : CheckM Unit := do
     | _, _ => false
   unless same do reject name "this is not what the kernel makes of its type"
 
+/-- Whether two modules that declare a name mean the same by it: Lean itself makes some lemmas wherever they are first needed. -/
+def sameFor (a b : ConstantInfo) : Bool :=
+  a.levelParams == b.levelParams && a.type == b.type && match a, b with
+    | .thmInfo _, .thmInfo _ => true
+    | .defnInfo v, .defnInfo w => v.value == w.value && v.safety == w.safety
+    | .inductInfo v, .inductInfo w => v.ctors == w.ctors && v.all == w.all && v.numParams == w.numParams
+    | .ctorInfo v, .ctorInfo w => v == w
+    | .recInfo v, .recInfo w => v == w
+    | _, _ => false
+
 partial def check (name : Name) : CheckM Unit := do
   let some info := (← get).todo[name]? | return
   if (← get).seen.contains name then return
@@ -113,6 +129,8 @@ partial def check (name : Name) : CheckM Unit := do
   if info.isUnsafe || info.isPartial then return
   let uses := info.getUsedConstantsAsSet
   for used in uses do check used
+  -- Another module's, which means the same; a lemma is then that one.
+  if ((← get).env.find? name).any (sameFor · info) then return
   match info with
   | .ctorInfo v =>
     check v.induct
@@ -147,7 +165,7 @@ partial def check (name : Name) : CheckM Unit := do
     add name (.inductDecl v.levelParams v.numParams types v.isUnsafe)
   | _ => pure ()
 
-def checkModule (env : Environment) (m : Module) : IO (Environment × Array (Name × String)) := do
+def checkModule (env : Kernel.Environment) (m : Module) : IO (Kernel.Environment × Array (Name × String)) := do
   let act : CheckM Unit := do
     for (name, _) in m.constants do check name
     for (name, info) in m.constants do
@@ -260,7 +278,8 @@ def misleading (core : Environment) (tokens : Std.HashSet String) (known policie
     let isProjection := match info with
       | .defnInfo v => isField shown.getPrefix v.value
       | _ => false
-    unless isProjection || info matches .ctorInfo _ || info matches .recInfo _ do declared := declared.push name
+    let isSyntax := info.type.isConstOf ``ParserDescr || info.type.isConstOf ``TrailingParserDescr
+    unless isProjection || isSyntax || info matches .ctorInfo _ || info matches .recInfo _ do declared := declared.push name
     if let some cls := info.type.getForallBody.getAppFn.constName? then
       if (classes.contains cls || isClass core cls) && info.type.getUsedConstants.all (!policies.contains ·) then
         instances := instances.push (.mkObj [("name", nameJson name), ("class", nameJson cls)])
@@ -277,10 +296,10 @@ def misleading (core : Environment) (tokens : Std.HashSet String) (known policie
     if found.all (isCoreToken core tokens) then
       syntaxes := syntaxes.push (.mkObj [("name", nameJson name), ("atoms", toJson found)])
   let own := kinds.foldl (init := ({} : NameSet)) fun s k => s.insert k.1
-  let foreign := (m.entries KeyedDeclsAttribute.OLeanEntry `Lean.Elab.macroAttribute).filter fun e => !own.contains e.key
+  let foreign := (m.keyed `Lean.Elab.macroAttribute).filter fun e => !own.contains e.key
   let elaborators := #[`Lean.Elab.Term.termElabAttribute, `Lean.Elab.Command.commandElabAttribute,
       `Lean.Elab.Tactic.tacticElabAttribute, `Lean.Elab.Do.doElemElabAttribute].foldl (init := #[]) fun all ext =>
-    all ++ (m.entries KeyedDeclsAttribute.OLeanEntry ext).map (·.declName)
+    all ++ (m.keyed ext).map (·.declName)
   return .mkObj [
     ("shadows", .arr shadows), ("syntaxes", .arr syntaxes), ("instances", .arr instances),
     ("macros", .arr (foreign.map fun e => .mkObj [("name", nameJson e.declName), ("kind", nameJson e.key)])),
@@ -306,9 +325,19 @@ partial def explicit (levels : List Name) (e : Expr) : String :=
   | .sort u => s!"(sort {level u})"
   | .fvar _ | .mvar _ => "?"
 
+/-- An environment for printing: the core library's notations, and the names and types of the modules, unchecked. -/
+def forPrinting (core : Environment) (modules : Array Module) : Environment := Id.run do
+  let mut env := core
+  for m in modules do
+    for (name, info) in m.constants do
+      unless info.isUnsafe || info.isPartial || env.contains name do
+        if let .ok next := env.addDeclCore 0 (.axiomDecl { info.toConstantVal with isUnsafe := false }) none (doCheck := false) then
+          env := next
+  return env
+
 def readable (env : Environment) (name : Name) : IO String := do
-  let options := KVMap.empty |>.setBool `pp.fullNames true |>.setBool `pp.funBinderTypes true |>.setBool `pp.deepTerms true
-    |>.setNat `pp.maxSteps 1000000 |>.setBool `pp.proofs true |>.setNat `maxRecDepth 10000
+  let options := Options.empty |>.set `pp.fullNames true |>.set `pp.funBinderTypes true |>.set `pp.deepTerms true
+    |>.set `pp.maxSteps 1000000 |>.set `pp.proofs true
   let ctx : Core.Context := { fileName := "", fileMap := default, options, maxHeartbeats := 0, maxRecDepth := 10000 }
   let (shown, _) ← ((PrettyPrinter.ppSignature name).run' {} {}).toIO ctx { env }
   return shown.fmt.pretty 110
@@ -385,13 +414,13 @@ def report (r : Request) : IO Json := do
   let core ← importModules (coreImports modules) {} (trustLevel := 0) (loadExts := true)
   let imported ← IO.monoMsNow
   -- The kernel. Modules that nothing imports together may declare the same name; then each is checked without the other.
-  let mut env := core
+  let mut env := core.toKernelEnv
   let mut errors : Std.HashMap Name (Array (Name × String)) := {}
   for m in modules do
-    let apart := m.constants.any fun name _ => env.contains name
+    let apart := m.constants.any fun name info => (env.find? name).any (!sameFor · info)
     let mut base := env
     if apart then
-      base := core
+      base := core.toKernelEnv
       for each in closure modules m do
         unless each.source.name == m.source.name do base := (← checkModule base each).1
     let (after, found) ← checkModule base m
@@ -406,6 +435,7 @@ def report (r : Request) : IO Json := do
     for c in m.entries ClassEntry ``classExtension do classes := classes.insert c.name
     for (name, _) in m.constants do
       if m.source.policy then policies := policies.insert name else known := known.insert name
+  let printing := if r.statements.isEmpty then core else forPrinting core modules
   let mut table : Table := {}
   let mut answers := #[]
   let mut statements := #[]
@@ -422,7 +452,7 @@ def report (r : Request) : IO Json := do
       if r.statements.contains m.source.name && info matches .thmInfo _ then
         unless info.name.isInternalDetail do
           statements := statements.push (.mkObj [
-            ("name", nameJson info.name), ("text", ← readable env info.name), ("explicit", explicit info.levelParams info.type)])
+            ("name", nameJson info.name), ("text", ← readable printing info.name), ("explicit", explicit info.levelParams info.type)])
     answers := answers.push (.mkObj [
       ("name", nameJson m.source.name), ("imports", .arr (m.imports.map nameJson)), ("constants", .arr constants),
       ("rejected", .arr (errors.getD m.source.name #[] |>.map fun (n, why) => .mkObj [("name", nameJson n), ("why", why)])),

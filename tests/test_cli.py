@@ -341,7 +341,7 @@ def test_demo_notices_an_unexpected_decision(tmp_path: Path, monkeypatch: pytest
 
 def test_policies() -> None:
     ran = leanguard("policies", "--json")
-    assert [policy["name"] for policy in ran.json["policies"]][:1] == ["retail"]
+    assert "retail" in [policy["name"] for policy in ran.json["policies"]]
     assert "retail.payment" in leanguard("policies").out
 
 

@@ -205,6 +205,7 @@ def test_answers_that_are_none(answer: bytes, tmp_path: Path) -> None:
 
 
 def test_requests_that_are_none(daemon: Status) -> None:
+    assert daemon()["pid"]
     for text in (
         b"nonsense\n",
         b"[]\n",

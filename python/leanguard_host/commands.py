@@ -11,6 +11,7 @@ import typer
 
 from leanguard_host import __version__
 from leanguard_host.failing import NO_LEAN, failures
+from leanguard_host.journal_cli import app as journal_app
 from leanguard_host.jsonfiles import InputError
 from leanguard_host.lean.errors import LeanUnavailable
 from leanguard_host.out import Progressing, as_json, say
@@ -56,6 +57,7 @@ daemon_app = typer.Typer(
 )
 app.add_typer(toolchain_app, name="toolchain")
 app.add_typer(daemon_app, name="daemon")
+app.add_typer(journal_app, name="journal")
 
 _EVERY = {"every": "every tool", "writing": "every tool that writes"}
 
@@ -131,12 +133,22 @@ def policies(json_: AsJson = False, no_daemon: NoDaemon = False) -> None:
 
 @app.command()
 def explain(
-    rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's id, as in `retail.order_owner`.")],
+    rule: Annotated[
+        str | None, typer.Argument(metavar="[RULE]", help="The rule's id, as in `retail.order_owner`.")
+    ] = None,
+    theorems: Annotated[bool, typer.Option("--theorems", help="Print what is proved, in words and in Lean.")] = False,
     json_: AsJson = False,
     no_daemon: NoDaemon = False,
 ) -> None:
-    """Say what a rule is about, and what to do when it fails."""
+    """Say what a rule is about and what to do when it fails; or, with --theorems, what is proved of LeanGuard."""
     import difflib
+
+    if (rule is None) != theorems:
+        with failures(json_):
+            raise InputError("RULE", "either the id of a rule or --theorems", "both" if theorems else "neither")
+    if rule is None:
+        _show_theorems(json_)
+        return
 
     from leanguard_host.builtin import HOST_ERRORS, HOST_RULES
     from leanguard_host.checking import ask_policies
@@ -165,6 +177,20 @@ def explain(
         say("  ", (f"{name:<9}", "dim"), text)
 
 
+def _show_theorems(json_: bool) -> None:
+    from leanguard_host.theorems import theorems
+
+    found = theorems()
+    if json_:
+        as_json({"theorems": [theorem.as_json() for theorem in found]})
+        return
+    for theorem in found:
+        say((theorem.name, "title"))
+        say("  ", theorem.says)
+        for line in theorem.statement.splitlines():
+            say("  ", (line, "dim"))
+
+
 @app.command()
 def build(json_: AsJson = False) -> None:
     """Build the Lean package: what changed, and what depends on it. Errors are told as FILE:LINE:COLUMN."""
@@ -189,6 +215,26 @@ def build(json_: AsJson = False) -> None:
         say(message, error=True)
     counts = f"{result.compiled} modules compiled, {result.cached} up to date, {result.seconds:.1f} s"
     say(("built", "good"), f" with {toolchain_text(result.toolchain)}: {counts}")
+
+
+@app.command()
+def verify(
+    json_: AsJson = False,
+    sarif: Annotated[Path | None, typer.Option(help="Also write the findings to this file, in SARIF 2.1.0.")] = None,
+    package: Annotated[Path | None, typer.Option(help="Another checkout than LeanGuard's own.")] = None,
+    update_statements: Annotated[
+        bool, typer.Option("--update-statements", help="Write the public statements as they are now, for review.")
+    ] = False,
+) -> None:
+    """Audit every theorem of LeanGuard and of the policies: no `sorry`, no axiom of ours, no changed statement.
+
+    Exit codes: 0 nothing found, 1 findings, 2 input that can't be used, 3 no usable Lean.
+    """
+    from leanguard_host.verify import run_verify
+
+    raise typer.Exit(
+        run_verify("json" if json_ else "text", package=package, sarif=sarif, update_statements=update_statements)
+    )
 
 
 @app.command()

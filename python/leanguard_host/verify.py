@@ -1,8 +1,8 @@
 """The axiom audit: `leanguard verify` and scripts/verify_axioms.py.
 
-Builds a package, has Lean's kernel check every declaration of it again (LeanGuard/Audit.lean, which reads the compiled modules as data),
-and looks for whatever would make a theorem say less than it seems to say. Needs nothing but the standard library where the
-official toolchain is on PATH.
+Builds a package, has Lean's kernel check every declaration of it again (LeanGuard/Audit.lean, which reads the compiled
+modules as data), and looks for whatever would make a theorem say less than it seems to say. Needs nothing but the
+standard library where the official toolchain is on PATH.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from leanguard_host.lean.errors import BuildFailed, LeanUnavailable, Message, ToolchainUnavailable
-from leanguard_host.lean.modules import Module, default_targets, in_order, is_core, load, locate, module_name
+from leanguard_host.lean.modules import Module, all_modules, in_order, is_core, load, locate, module_name
 
 ALLOWED_AXIOMS = frozenset({"propext", "Quot.sound", "Classical.choice"})
 STATEMENTS = Path("LeanGuard", "statements.txt")
@@ -34,8 +34,8 @@ PUBLIC_PAGE = "LeanGuard.Theorems"
 AUDIT_SECONDS = 600
 LAKE_SECONDS = 3600
 PORTABLE_NOTE = (
-    "This toolchain does not ship the proofs of Lean's core library: core theorems count as given, and an axiom that one of them "
-    "rests on can't be seen. An audit down to the core needs the official toolchain."
+    "This toolchain does not ship the proofs of Lean's core library: core theorems count as given, and an axiom that "
+    "one of them rests on can't be seen. An audit down to the core needs the official toolchain."
 )
 
 RULES: dict[str, str] = {
@@ -44,8 +44,8 @@ RULES: dict[str, str] = {
     "kernel": "A declaration that Lean's kernel does not accept when it is checked again.",
     "axiom": "A theorem or definition that rests on an axiom other than propext, Quot.sound and Classical.choice.",
     "new-axiom": "A declaration of a new axiom.",
-    "replaced": "A definition that theorems speak of, but that runs as something else: implemented_by, extern, unsafe, partial.",
-    "statement": "A public theorem that is missing, was not reviewed, or says something else than the reviewed statement.",
+    "replaced": "A definition that theorems speak of but that runs as something else (implemented_by, extern, ...).",
+    "statement": "A public theorem that is missing, was not reviewed, or does not say what was reviewed.",
     "shadow": "A policy that gives another meaning to a name or notation of Lean or LeanGuard.",
     "metaprogramming": "A policy that runs code of its own while it is compiled.",
     "incomplete": "The audit did not get to see everything that it asked for.",
@@ -59,7 +59,7 @@ _AXIOM_WORDS = {
 }
 # Commands with which a policy could run code at compile time, or change what other code means without being seen.
 _FORBIDDEN = {
-    **dict.fromkeys(["run_cmd", "run_elab", "run_meta", "#eval", "#eval!", "by_elab"], "runs code while it is compiled"),
+    **dict.fromkeys(["run_cmd", "run_elab", "run_meta", "by_elab", "#eval", "#eval!"], "runs code as it is compiled"),
     **dict.fromkeys(["initialize", "builtin_initialize"], "runs code when it is loaded"),
     **dict.fromkeys(["elab", "elab_rules", "macro_rules"], "changes what syntax means"),
     "debug.skipKernelTC": "switches the kernel's check off",
@@ -261,7 +261,7 @@ def _files(root: Path) -> list[Path]:
 def read_package(root: Path, report: Report) -> Package:
     """Read the sources; what can't be read or reached is noted."""
     modules: dict[str, Module] = {}
-    for target in default_targets(root):
+    for target in all_modules(root):
         if is_core(target):
             continue
         try:
@@ -288,7 +288,8 @@ def read_package(root: Path, report: Report) -> Package:
             where = other.relative_to(root).as_posix() if other else "nothing"
             report.add("module", Place(shown), f"module {name} is {where}: this file is never compiled")
         elif name in modules and name not in reached:
-            report.add("module", Place(shown), f"the build does not reach module {name}: import it, or list it in lakefile.lean")
+            message = f"the build does not reach module {name}: import it, or list it in lakefile.lean"
+            report.add("module", Place(shown), message)
     return Package(root, ordered, reached)
 
 
@@ -320,9 +321,16 @@ def _build_official(package: Package, lake: Path, lean: Path, report: Report, sa
     say(f"lake build in {package.root}")
     try:
         done = subprocess.run(
-            [lake, "build"], cwd=package.root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, errors="replace", timeout=LAKE_SECONDS, check=False,
-        )  # fmt: skip
+            [lake, "build"],
+            cwd=package.root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=LAKE_SECONDS,
+            check=False,
+        )
         prefix = subprocess.run(
             [lean, "--print-prefix"], cwd=package.root, capture_output=True, text=True, timeout=60, check=True
         ).stdout.strip()
@@ -345,7 +353,7 @@ def _build_official(package: Package, lake: Path, lean: Path, report: Report, sa
 
     # What lake does not reach, it may have compiled long ago.
     unreached = {m.name for m in package.modules if m.name not in package.reached} | {PROGRAM}
-    modules = [m for m in package.without(failed | unreached)]
+    modules = package.without(failed | unreached)
     audit = own_root() / "LeanGuard" / "Audit.lean"
     return Compiled(
         f"official {lean}", modules, parts, [str(lean), "--run", str(audit)], [str(Path(prefix, "lib", "lean"))], {}
@@ -363,8 +371,9 @@ def compiled(package: Package, report: Report, say: Say) -> Iterator[Compiled]:
             yield _build_official(package, Path(lake), Path(lean), report, say)
             return
         raise ToolchainUnavailable(
-            f"The Python package {error.name} is missing, which the portable Lean toolchain needs, and there is no official `lake` on PATH.",
-            remedy="Run `pip install -e .` in the checkout (or `pip install leanguard`), or install elan (https://lean-lang.org/install).",
+            f"The Python package {error.name} is missing, which the portable Lean toolchain needs, "
+            "and there is no official `lake` on PATH.",
+            remedy="Run `pip install -e .` in the checkout, or install elan (https://lean-lang.org/install).",
         ) from error
     toolchain = find_toolchain(root=package.root, announce=say)
     if toolchain.kind == "official":
@@ -429,9 +438,14 @@ def ask(package: Package, built: Compiled) -> dict[str, Any]:
         file.write_text(json.dumps(request), encoding="utf-8")
         try:
             done = subprocess.run(
-                [*built.command, str(file)], cwd=package.root, env=os.environ | built.environment, stdin=subprocess.DEVNULL,
-                capture_output=True, timeout=AUDIT_SECONDS, check=False,
-            )  # fmt: skip
+                [*built.command, str(file)],
+                cwd=package.root,
+                env=os.environ | built.environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=AUDIT_SECONDS,
+                check=False,
+            )
         except subprocess.TimeoutExpired as error:
             raise LeanUnavailable(f"the audit program took more than {AUDIT_SECONDS} s and was stopped") from error
         except OSError as error:
@@ -463,6 +477,11 @@ def _checked(stdout: bytes, stderr: bytes, request: Mapping[str, Any], nonce: st
 Node = tuple[str, str]  # module, constant
 
 
+def _plain(name: str) -> str:
+    """A name as a person wrote it, without the mark of a private declaration."""
+    return re.sub(r"^_private\..*?\.\d+\.", "", name)
+
+
 @dataclass(frozen=True)
 class Constant:
     """One declaration."""
@@ -483,7 +502,7 @@ class Constant:
     @property
     def shown(self) -> str:
         """Its name as a person wrote it."""
-        return re.sub(r"^_private\..*?\.\d+\.", "", self.name)
+        return _plain(self.name)
 
     @property
     def hidden(self) -> bool:
@@ -509,9 +528,14 @@ class Facts:
             for each in module["constants"]:
                 place = Place(self.files[name], *each["place"]) if each["place"] else None
                 constant = Constant(
-                    name, names[each["name"]], each["kind"], tuple(names[i] for i in each["type"]),
-                    tuple(names[i] for i in each["value"]), place, frozenset(each["marks"]),
-                )  # fmt: skip
+                    name,
+                    names[each["name"]],
+                    each["kind"],
+                    tuple(names[i] for i in each["type"]),
+                    tuple(names[i] for i in each["value"]),
+                    place,
+                    frozenset(each["marks"]),
+                )
                 self.constants[constant.node] = constant
                 self._where.setdefault(constant.name, []).append(name)
 
@@ -570,7 +594,7 @@ def _judge_module(report: Report, facts: Facts, module: Mapping[str, Any]) -> No
 
     for each in module["rejected"]:
         why = " ".join(each["why"].split())[:600]
-        shown = re.sub(r"^_private\..*?\.\d+\.", "", each["name"])
+        shown = _plain(each["name"])
         report.add("kernel", place(each["name"]), f"Lean's kernel does not accept {shown}: {why}", theorem=shown)
     for each in module["misnamed"]:
         report.add("kernel", Place(file), f"the compiled module lists another declaration under the name {each}")
@@ -583,14 +607,14 @@ def _judge_module(report: Report, facts: Facts, module: Mapping[str, Any]) -> No
         if each["namespace"] and each["type"] and each["namespace"] not in namespaces:
             continue
         whose = "Lean's core name" if not facts.resolve(name, f"LeanGuard.{each['taken']}") else "LeanGuard's name"
-        report.add("shadow", place(each["name"]), f"{each['name']} shadows {whose} {each['taken']}")
+        report.add("shadow", place(each["name"]), f"{_plain(each['name'])} shadows {whose} {each['taken']}")
     for each in policy["syntaxes"]:
         atoms = " ".join(each["atoms"]) or "no word or sign of its own"
         report.add("shadow", place(each["name"]), f"this notation gives another meaning to core syntax: {atoms}")
     for each in policy["macros"]:
         report.add("shadow", place(each["name"]), f"this macro changes what existing syntax means: {each['kind']}")
     for each in policy["instances"]:
-        text = f"{each['name']} changes what {each['class']} means for types that the policies do not declare"
+        text = f"{_plain(each['name'])} changes what {each['class']} means for types that the policies do not declare"
         report.add("shadow", place(each["name"]), text)
     for each in policy["elaborators"]:
         report.add("metaprogramming", place(each), f"{each} is an elaborator: a policy may not extend Lean")
@@ -622,25 +646,50 @@ def _judge_axioms(report: Report, facts: Facts) -> None:
             ends.setdefault(constant.shown, {})[node] = ()
             report.add("new-axiom", facts.place(constant), f"a new axiom: {constant.shown}", axiom=constant.shown)
     for axiom, starts in sorted(ends.items()):
-        following: dict[Node, Node | None] = dict.fromkeys(starts)
-        front = deque(starts)
-        while front:
-            node = front.popleft()
-            for user in users.get(node, []):
-                if user not in following:
-                    following[user] = node
-                    front.append(user)
+        following = _resting_on(users, starts)
         for node in following:
             constant = facts.constants[node]
-            if constant.kind == "axiom" or not (facts.public(constant) or (node in starts and not _leads_on(facts, users, node))):
-                continue
-            _add_axiom(report, facts, axiom, node, following, starts)
+            # Theorems, and whatever else comes to the axiom at once.
+            named = facts.public(constant) or (node in starts and not _stands_for_theorem(facts, constant))
+            if named and constant.kind != "axiom":
+                _add_axiom(report, facts, axiom, node, following, starts)
+
+    for module in facts.answer["modules"]:
+        for each in module["rejected"]:
+            bad = (module["name"], each["name"])
+            following = _resting_on(users, [bad])
+            for node in following:
+                if node != bad and facts.public(facts.constants[node]):
+                    shown = facts.constants[node].shown
+                    message = f"theorem {shown} rests on {facts.constants[bad].shown}, which the kernel does not accept"
+                    path = tuple(facts.step(at) for at in _way(following, node))
+                    report.add("kernel", facts.place(facts.constants[node]), message, theorem=shown, path=path)
 
 
-def _leads_on(facts: Facts, users: Mapping[Node, Sequence[Node]], node: Node) -> bool:
-    """Whether a helper that Lean made is used by the declaration that it was made for, which is then the one to name."""
-    constant = facts.constants[node]
-    return constant.hidden and bool(users.get(node)) and facts.owner(constant) is not constant and facts.public(facts.owner(constant))
+def _resting_on(users: Mapping[Node, Sequence[Node]], ends: Iterable[Node]) -> dict[Node, Node | None]:
+    """Everything that rests on some of `ends`, with the next step of a shortest way there."""
+    following: dict[Node, Node | None] = dict.fromkeys(ends)
+    front = deque(following)
+    while front:
+        node = front.popleft()
+        for user in users.get(node, []):
+            if user not in following:
+                following[user] = node
+                front.append(user)
+    return following
+
+
+def _way(following: Mapping[Node, Node | None], node: Node) -> list[Node]:
+    """The way from a node to where it ends."""
+    way = [node]
+    while (after := following[way[-1]]) is not None:
+        way.append(after)
+    return way
+
+
+def _stands_for_theorem(facts: Facts, constant: Constant) -> bool:
+    """Whether it is a part of a public theorem that Lean made, so that the theorem is the one to name."""
+    return constant.hidden and facts.public(facts.owner(constant))
 
 
 def _add_axiom(
@@ -651,18 +700,14 @@ def _add_axiom(
     following: Mapping[Node, Node | None],
     starts: Mapping[Node, tuple[Step, ...]],
 ) -> None:
-    steps = []
-    at: Node | None = node
-    while at is not None:
-        steps.append(facts.step(at))
-        last, at = at, following[at]
-    path = (*steps, *starts[last])
+    way = _way(following, node)
+    path = (*(facts.step(at) for at in way), *starts[way[-1]])
     constant = facts.owner(facts.constants[node])
     what = "theorem" if constant.kind == "theorem" else "definition" if constant.kind == "def" else constant.kind
     word = f" ({_AXIOM_WORDS[axiom]})" if axiom in _AXIOM_WORDS else ""
     message = f"{what} {constant.shown} rests on the axiom {axiom}{word}"
     place = facts.place(facts.constants[node])
-    if not any(f.rule == "axiom" and f.place == place and f.theorem == constant.shown and f.axiom == axiom for f in report.findings):
+    if all((f.place, f.message) != (place, message) for f in report.findings):
         report.add("axiom", place, message, theorem=constant.shown, axiom=axiom, path=path)
 
 
@@ -671,15 +716,15 @@ def _judge_replaced(report: Report, facts: Facts) -> None:
     for module in facts.answer["modules"]:
         for name, other in module["implemented_by"]:
             for node in facts.resolve(module["name"], name):
-                replaced[node] = f"runs as {re.sub(r'^_private[.].*?[.][0-9]+[.]', '', other)} (implemented_by)"
+                replaced[node] = f"runs as {_plain(other)} (implemented_by)"
         for name in module["extern"]:
             for node in facts.resolve(module["name"], name):
                 replaced[node] = "runs as foreign code (extern)"
     for node, constant in facts.constants.items():
         if "unsafe" in constant.marks:
-            replaced.setdefault(node, "is unsafe: the kernel does not check it")
+            replaced.setdefault(node, "is unsafe, unchecked by the kernel")
         elif constant.kind == "opaque" and (node[0], f"{node[1]}._unsafe_rec") in facts.constants:
-            replaced.setdefault(node, "is partial: nothing can be proved about what it does")
+            replaced.setdefault(node, "is partial, so that nothing can be proved about what it does")
     # From the statements of public theorems, through the bodies of definitions.
     before: dict[Node, Node | None] = {}
     front: deque[Node] = deque()
@@ -701,22 +746,18 @@ def _judge_replaced(report: Report, facts: Facts) -> None:
     for node, why in replaced.items():
         constant = facts.constants[node]
         if node in before and node not in theorems:
-            steps = [facts.step(node)]
-            at = before[node]
-            while at is not None:
-                steps.insert(0, facts.step(at))
-                at = before[at]
+            steps = [facts.step(at) for at in reversed(_way(before, node))]
             message = f"{constant.shown} {why}, and {steps[0].name} speaks of it"
             report.add("replaced", facts.place(constant), message, theorem=steps[0].name, path=tuple(steps))
         elif node[0] in policies and not constant.hidden:
-            message = f"{constant.shown} {why}: what is proved of every policy is not proved of what runs"
+            message = f"{constant.shown} {why}; what is proved of every policy is not proved of it"
             report.add("replaced", facts.place(constant), message)
 
 
 # ---- statements ----
 
 _HEADER = """\
-# The public theorems and what they say, as Lean prints them. Reviewed by people: a change here is a change of what is claimed.
+# The public theorems and what they say, as Lean prints them. Reviewed by people: a change here changes what is claimed.
 # `exact` is a digest of the whole statement, with the implicit arguments and instances that the text leaves out.
 # Written by `scripts/verify_axioms.py --update-statements`.
 """
@@ -775,6 +816,11 @@ def judge_statements(report: Report, facts: Facts, file: Path) -> None:
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise UnusableInput(f"{file}: the reviewed statements can't be read: {error}") from error
     page = f"{PUBLIC_PAGE.replace('.', '/')}.lean"
+
+    def place(name: str) -> Place:
+        found = facts.constants.get((PUBLIC_PAGE, name))
+        return facts.place(found) if found else Place(page)
+
     for name, (text, exact, line) in reviewed.items():
         if name not in report.statements:
             message = f"the public theorem {name} is missing from {page}"
@@ -783,21 +829,20 @@ def judge_statements(report: Report, facts: Facts, file: Path) -> None:
         now, now_exact = report.statements[name]
         if (now, now_exact) == (text, exact):
             continue
-        constants = [c for c in facts.constants.values() if c.name == name]
-        place = facts.place(constants[0]) if constants else Place(page)
-        detail = "only implicit arguments or instances differ" if now == text else "it says now:\n    " + now.replace("\n", "\n    ")
+        detail = "only implicit arguments or instances differ" if now == text else f"it says now:\n{now}"
         message = f"the statement of {name} is not the reviewed one ({shown}:{line}); {detail}"
-        report.add("statement", place, message, theorem=name)
+        report.add("statement", place(name), message, theorem=name)
     for name in sorted(set(report.statements) - set(reviewed)):
-        constants = [c for c in facts.constants.values() if c.name == name]
-        place = facts.place(constants[0]) if constants else Place(page)
-        report.add("statement", place, f"the public theorem {name} is not in {shown}: review it, then --update-statements", theorem=name)
+        message = f"the public theorem {name} is not in {shown}: review it, then run with --update-statements"
+        report.add("statement", place(name), message, theorem=name)
 
 
 # ---- the audit ----
 
 
-def audit(root: Path, *, statements: Path | None = None, check_statements: bool = True, say: Say = lambda text: None) -> Report:
+def audit(
+    root: Path, *, statements: Path | None = None, check_statements: bool = True, say: Say = lambda text: None
+) -> Report:
     """Audit a package.
 
     Args:
@@ -856,7 +901,8 @@ def as_text(report: Report) -> str:
     """The report for people."""
     lines = [str(finding) for finding in report.findings]
     lines += [f"note: {note}" for note in report.notes]
-    count = f"{len(report.findings)} finding{'' if len(report.findings) == 1 else 's'}" if report.findings else "nothing found"
+    number = len(report.findings)
+    count = "nothing found" if not number else f"{number} finding{'' if number == 1 else 's'}"
     lines.append(
         f"{count}: {report.modules} modules, {report.declarations} declarations, {len(report.theorems)} theorems "
         f"({len(report.statements)} public statements); core axioms seen: {', '.join(report.axioms) or 'none'}; "
@@ -915,7 +961,6 @@ def as_sarif(report: Report) -> str:
 
     driver = {
         "name": "leanguard verify",
-        "informationUri": "https://github.com/leanguard/leanguard",
         "rules": [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()],
     }
     run = {
@@ -926,9 +971,7 @@ def as_sarif(report: Report) -> str:
         "invocations": [
             {
                 "executionSuccessful": True,
-                "toolExecutionNotifications": [
-                    {"level": "note", "message": {"text": note}} for note in report.notes
-                ],
+                "toolExecutionNotifications": [{"level": "note", "message": {"text": note}} for note in report.notes],
             }
         ],
     }

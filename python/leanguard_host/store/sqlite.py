@@ -135,8 +135,8 @@ class SQLiteStore(JournalStore):
         mode = "rw" if not read_only or (_writable(path) and _writable(path.parent)) else "ro"
         address = f"{path.as_uri()}?mode={mode}"
         if mode == "ro" and not _writable(path.parent) and not Path(f"{path}-wal").exists():
-            # SQLite reads a file in WAL mode only with an index beside it, which it can't create there, unless told that
-            # nobody writes.
+            # SQLite reads a file in WAL mode only with an index beside it, which it can't create here, unless told
+            # that nobody writes.
             address += "&immutable=1"
         with self._translated():
             return sqlite3.connect(
