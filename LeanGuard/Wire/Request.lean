@@ -1,6 +1,7 @@
 import LeanGuard.Eval.Monitor
 import LeanGuard.Wire.Decode
 import LeanGuard.Wire.Encode
+import LeanGuard.Wire.Protocol
 
 /-!
 # Requests
@@ -13,8 +14,14 @@ namespace LeanGuard.Wire
 
 open Lean (Json toJson)
 
-/-- The journals that the process follows: a monitor for each policy and journal id, and how many events it has seen. -/
-abbrev Journals := Std.HashMap (String × String) (Monitor × Nat)
+/-- A journal that the process follows: what the rules and the protocol remember of it, and how many events it has. -/
+structure Followed where
+  monitor : Monitor
+  protocol : Protocol.Follower := .start
+  seen : Nat := 0
+
+/-- The followed journals, by policy and journal id. -/
+abbrev Journals := Std.HashMap (String × String) Followed
 
 def failField {α : Type} (name message : String) : Except WireError α := .error (WireError.inField ⟨"", message⟩ name)
 
@@ -23,6 +30,17 @@ def policyNamed (policies : List Policy) (name : String) : Except WireError Poli
   | some p => .ok p
   | none => failField "policy" s!"no policy named “{name}”; there are: {", ".intercalate (policies.map (·.name))}"
 
+/-- The journal of that id, which must have as many events as the request counts. -/
+def followed (journals : Journals) (o : Object) (policy id : String) : Except WireError Followed := do
+  match journals.get? (policy, id) with
+  | none => failField "journal_id" s!"no journal “{id}” is followed for this policy; send its events with observe"
+  | some journal =>
+    match ← o.optional "events_seen" integer with
+    | some n =>
+      if n = journal.seen then return journal
+      else failField "events_seen" s!"the journal “{id}” has {journal.seen} events here, the request counts {n}"
+    | none => return journal
+
 /-- The decision on a call, by the monitor. The journal comes with the request, or is one that the process follows. -/
 def admit (policies : List Policy) (journals : Journals) (o : Object) : Except WireError (List (String × Json)) := do
   let name ← o.required "policy" string
@@ -30,15 +48,7 @@ def admit (policies : List Policy) (journals : Journals) (o : Object) : Except W
   let proposed ← o.required "call" call
   let snap ← o.required "snapshot" snapshot
   let monitor ← match ← o.optional "journal_id" string with
-    | some id =>
-      match journals.get? (name, id) with
-      | some (monitor, seen) => do
-        match ← o.optional "events_seen" integer with
-        | some n =>
-          if n = seen then .ok monitor
-          else failField "events_seen" s!"the journal “{id}” has {seen} events here, the request counts {n}"
-        | none => .ok monitor
-      | none => failField "journal_id" s!"no journal “{id}” is followed for this policy; send its events with observe"
+    | some id => do pure (← followed journals o name id).monitor
     | none => do
       let events ← o.required "journal" (listOf event)
       pure (events.foldl Monitor.observe (Monitor.start policy))
@@ -52,11 +62,28 @@ def observe (policies : List Policy) (journals : Journals) (o : Object) :
   let policy ← policyNamed policies name
   let id ← o.required "journal_id" string
   let events ← o.required "events" (listOf event)
-  let (monitor, seen) := journals.getD (name, id) (Monitor.start policy, 0)
-  let seen := seen + events.length
+  let journal := journals.getD (name, id) { monitor := Monitor.start policy }
   let journals := journals.erase (name, id)
-  let monitor := events.foldl Monitor.observe monitor
-  return (journals.insert (name, id) (monitor, seen), [("events_seen", toJson seen)])
+  let journal := { journal with
+    monitor := events.foldl Monitor.observe journal.monitor
+    protocol := events.foldl Protocol.Follower.follow journal.protocol
+    seen := journal.seen + events.length }
+  return (journals.insert (name, id) journal, [("events_seen", toJson journal.seen)])
+
+/-- A step of the protocol on a followed journal: accepted, with the events to append, or refused. It moves nothing: the events do. -/
+def step (policies : List Policy) (journals : Journals) (o : Object) : Except WireError (List (String × Json)) := do
+  let name ← o.required "policy" string
+  let policy ← policyNamed policies name
+  let journal ← followed journals o name (← o.required "journal_id" string)
+  let answer ← o.required "step" (Protocol.protocolStep policy journal.monitor.decide journal.protocol)
+  return answer.fields
+
+/-- How far a followed journal has come, and what is not settled in it. -/
+def journalStatus (policies : List Policy) (journals : Journals) (o : Object) : Except WireError (List (String × Json)) := do
+  let name ← o.required "policy" string
+  let _ ← policyNamed policies name
+  let journal ← followed journals o name (← o.required "journal_id" string)
+  return Protocol.statusFields journal.protocol
 
 /-- Forgets one journal, or all. -/
 def reset (journals : Journals) (o : Object) : Except WireError (Journals × List (String × Json)) := do
@@ -64,16 +91,18 @@ def reset (journals : Journals) (o : Object) : Except WireError (Journals × Lis
   | none => return (∅, [("reset", "all")])
   | some id => return (journals.filter fun key _ => key.2 != id, [("reset", .str id)])
 
-def operations : List String := ["admit", "observe", "reset", "policies", "repair"]
+def operations : List String := ["admit", "observe", "step", "status", "reset", "policies", "repair"]
 
 def known : List String :=
-  ["id", "op", "policy", "call", "snapshot", "journal", "journal_id", "events", "events_seen"]
+  ["id", "op", "policy", "call", "snapshot", "journal", "journal_id", "events", "events_seen", "step"]
 
 def answerObject (policies : List Policy) (journals : Journals) (o : Object) :
     Except WireError (Journals × List (String × Json)) := do
   match ← o.required "op" string with
   | "admit" => return (journals, ← admit policies journals o)
   | "observe" => observe policies journals o
+  | "step" => return (journals, ← step policies journals o)
+  | "status" => return (journals, ← journalStatus policies journals o)
   | "reset" => reset journals o
   | "policies" => return (journals, [("policies", .arr (policies.map Policy.json).toArray)])
   | "repair" => failField "op" "repair is not in this version"
