@@ -26,6 +26,7 @@ from leanguard_host.engine import Engine, UnknownPolicyError, policy_problem
 from leanguard_host.inputs import read_inputs
 from leanguard_host.jsonfiles import InputError, Source
 from leanguard_host.lean.errors import LeanUnavailable
+from leanguard_host.warmup import warm_up
 
 IDLE_SECONDS = 900.0
 _LONGEST_LINE = 512 << 20
@@ -235,7 +236,12 @@ def main(arguments: list[str]) -> int:
             tell("the sources changed while it was starting")
             engine.close()
             return 1
-        run(engine, path, idle_seconds(), lambda: tell("ready"))
+
+        def ready() -> None:
+            tell("ready")
+            threading.Thread(target=warm_up, args=(engine,), name="warm-up", daemon=True).start()
+
+        run(engine, path, idle_seconds(), ready)
         for suffix in (".log", ".start", ".lock"):  # after a crash the log stays
             path.with_suffix(suffix).unlink(missing_ok=True)
     return 0
