@@ -60,29 +60,23 @@ def decodeQuantity (n : JsonNumber) : Except WireError Quantity :=
 def decodeString (s : String) : Value :=
   if s.utf8ByteSize ≤ longestSymbol then .sym (.ofString s) else .text s
 
-/-- The items of a list, each decoded. -/
-def decodeItems (item : Decoder α) : Nat → List Json → Except WireError (List α)
-  | _, [] => .ok []
-  | i, j :: js =>
+/-- The items of a list, each decoded, behind those in `done` (in reverse). Long journals come this way: it uses no stack. -/
+def decodeItems (item : Decoder α) (done : List α) (i : Nat) : List Json → Except WireError (List α)
+  | [] => .ok done.reverse
+  | j :: js =>
     match item j with
     | .error e => .error (e.inItem i)
-    | .ok v =>
-      match decodeItems item (i + 1) js with
-      | .error e => .error e
-      | .ok vs => .ok (v :: vs)
+    | .ok v => decodeItems item (v :: done) (i + 1) js
 
-/-- The fields of an object, each decoded. -/
-def decodeFields (item : Decoder Value) : List (String × Json) → Except WireError Fields
-  | [] => .ok []
+/-- The fields of an object, each decoded, behind those in `done` (in reverse). -/
+def decodeFields (item : Decoder Value) (done : Fields) : List (String × Json) → Except WireError Fields
+  | [] => .ok done.reverse
   | (name, j) :: rest =>
     if name.utf8ByteSize > longestSymbol then fail "a field's name is too long"
     else
       match item j with
       | .error e => .error (e.inField name)
-      | .ok v =>
-        match decodeFields item rest with
-        | .error e => .error e
-        | .ok vs => .ok ((.ofString name, v) :: vs)
+      | .ok v => decodeFields item ((.ofString name, v) :: done) rest
 
 /-- Any JSON value, to a bounded depth. -/
 def decodeValue : (depth : Nat) → Decoder Value
@@ -93,8 +87,8 @@ def decodeValue : (depth : Nat) → Decoder Value
     | .bool b => .ok (.bool b)
     | .num n => .num <$> decodeQuantity n
     | .str s => .ok (decodeString s)
-    | .arr items => .list <$> decodeItems (decodeValue depth) 0 items.toList
-    | .obj fields => .record <$> decodeFields (decodeValue depth) fields.toList
+    | .arr items => .list <$> decodeItems (decodeValue depth) [] 0 items.toList
+    | .obj fields => .record <$> decodeFields (decodeValue depth) [] fields.toList
 
 def value : Decoder Value := decodeValue deepestValue
 
@@ -117,7 +111,7 @@ def integer : Decoder Int
   | j => fail s!"expected a whole number, found {describe j}"
 
 def listOf (item : Decoder α) : Decoder (List α)
-  | .arr items => decodeItems item 0 items.toList
+  | .arr items => decodeItems item [] 0 items.toList
   | j => fail s!"expected a list, found {describe j}"
 
 /-- An object's fields by name. -/
@@ -144,7 +138,7 @@ def Object.optional (o : Object) (name : String) (item : Decoder α) : Except Wi
 
 /-- An object with any fields. -/
 def fields : Decoder Fields
-  | .obj fields => decodeFields (decodeValue deepestValue) fields.toList
+  | .obj fields => decodeFields (decodeValue deepestValue) [] fields.toList
   | j => fail s!"expected an object, found {describe j}"
 
 def call : Decoder Call := fun j => do

@@ -5,25 +5,61 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from leanguard_host.adapter import Adapter, DefiniteFailure, Reservation
+    from leanguard_host.asyncguard import AsyncGuard
+    from leanguard_host.execution import (
+        Confirmation,
+        Denied,
+        Execution,
+        Settlement,
+        ToolDenied,
+        ToolTimeout,
+        TurnEnded,
+    )
     from leanguard_host.guard import Guard, GuardUnavailable
     from leanguard_host.models import Call, Decision, Event, FailedRule, Resource, RuleError, Snapshot
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Adapter",
+    "AsyncGuard",
     "Call",
+    "Confirmation",
     "Decision",
+    "DefiniteFailure",
+    "Denied",
     "Event",
+    "Execution",
     "FailedRule",
     "Guard",
     "GuardUnavailable",
+    "Reservation",
     "Resource",
     "RuleError",
+    "Settlement",
     "Snapshot",
+    "ToolDenied",
+    "ToolTimeout",
+    "TurnEnded",
     "__version__",
 ]
 
-_HOMES = {"Guard": "guard", "GuardUnavailable": "guard"}
+_HOMES = {
+    "Adapter": "adapter",
+    "AsyncGuard": "asyncguard",
+    "Confirmation": "execution",
+    "DefiniteFailure": "adapter",
+    "Denied": "execution",
+    "Execution": "execution",
+    "Guard": "guard",
+    "GuardUnavailable": "guard",
+    "Reservation": "adapter",
+    "Settlement": "execution",
+    "ToolDenied": "execution",
+    "ToolTimeout": "execution",
+    "TurnEnded": "execution",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -223,6 +223,30 @@ class Engine:
             elapsed_ms=round((time.monotonic() - began) * 1000, 3),
         )
 
+    def ask(self, question: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+        """Put any question of the protocol; the process is restarted for the next one if it fails.
+
+        Raises:
+            LeanUnavailable: there is no answer.
+            RefusedError: Lean could not read the question.
+            WrongAnswerError: what came is no answer.
+        """
+        try:
+            return good_answer(self.process.guard(question, timeout))
+        except LeanUnavailable:
+            self._revive()
+            raise
+
+    def contract(self, policy: str, tool: str) -> dict[str, Any] | None:
+        """A policy's contract of a tool, as Lean told it; None if it has none.
+
+        Raises:
+            UnknownPolicyError: there is no such policy.
+        """
+        self.require_policy(policy)
+        contracts = next(known.get("contracts") for known in self.policies if known["name"] == policy)
+        return next((found for found in contracts or [] if found.get("tool") == tool), None)
+
     def _revive(self) -> None:
         """Start the process again behind the caller's back, so that the next call need not wait for it."""
 

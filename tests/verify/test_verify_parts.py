@@ -273,3 +273,32 @@ def test_the_script_says_what_is_missing(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "is missing" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_build_that_fails_and_a_program_that_says_nothing_are_findings(tmp_path: Path) -> None:
+    root = package(
+        tmp_path / "package", {"LeanGuard/statements.txt": "", "policies/Policies.lean": "def a : Nat := x\n"}
+    )
+    programs = {
+        "lake": 'echo "error: policies/Policies.lean:1:15: unknown identifier"; exit 1',
+        "lean": '[ "$1" = --print-prefix ] && echo /nowhere; exit 0',
+    }
+    for name, text in programs.items():
+        file = tmp_path / "bin" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        file.chmod(0o755)
+    environment = os.environ | {"PATH": str(tmp_path / "bin"), "LEANGUARD_TOOLCHAIN": "official"}
+    # Without site-packages, so that the programs on PATH are used.
+    done = subprocess.run(
+        [sys.executable, "-S", "-E", str(SCRIPT), "--package", str(root)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "policies/Policies.lean:1:15: error: unknown identifier [build]" in done.stdout
+    assert "the audit program gave no report" in done.stdout
+    assert "[incomplete]" in done.stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import selectors
 import subprocess
 import time
@@ -25,7 +26,13 @@ START_SECONDS, SLOW_START_SECONDS = 120.0, 400.0
 MODULE_SECONDS = 600.0
 _MEMORY_LIMIT = 2_200_000_000  # of the whole process; Lean's own memory can't grow beyond 2 GB
 # lean.wasm is known to the byte, so its 137 MB need not be validated at each start.
-NODE_FLAGS = ("--wasm-lazy-validation",)
+def _stack_kib() -> int:
+    """How much of its thread's stack V8 may use, in KiB: its own limit of 1 MB is too small for Lean's recursion."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    return 6000 if soft == resource.RLIM_INFINITY else max(900, min(6000, soft // 1024 * 3 // 4))
+
+
+NODE_FLAGS = ("--wasm-lazy-validation", f"--stack-size={_stack_kib()}")
 # A build runs much code a few times: optimizing it takes longer than it saves.
 BUILDER_FLAGS = (*NODE_FLAGS, "--no-wasm-tier-up")
 

@@ -1,0 +1,65 @@
+"""Forks executions that get killed. Reads commands, one JSON object a line; answers with how each child ended.
+
+It has loaded everything and holds no connection, so that a child is ready at once and shares nothing with another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from relay import connect
+from shop import Shop, confirm, exchange, prepare
+
+from leanguard_host import Guard, execution
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def child(command: dict[str, Any]) -> None:
+    """One execution, which is killed at a point of it."""
+    shop = Shop(Path(command["ledger"]))
+    point, order = command.get("point"), command["order"]
+    guard = Guard("retail", command["journal"], engine=connect(command["address"]), timeout=20.0)
+    if command.get("prepare", True):
+        prepare(guard, shop, order)
+        confirm(guard, shop, exchange(order))
+    if point in ("before", "after"):
+        shop.hooks[point] = die
+    elif point is not None:
+        execution.reached = lambda name: die() if name == point else None
+    if until := command.get("start_at"):
+        time.sleep(max(0.0, until - time.time()))
+    done = guard.execute(exchange(order), shop.exchange, adapter=shop)
+    if out := command.get("out"):
+        rules = [rule.id for rule in done.decision.failed_rules] + [error.rule for error in done.decision.errors]
+        Path(f"{out}.{os.getpid()}").write_text(json.dumps([done.status, rules]), encoding="utf-8")
+
+
+def main() -> None:
+    for line in sys.stdin:
+        command = json.loads(line)
+        pids = []
+        for _ in range(command.get("count", 1)):
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    child(command)
+                    os._exit(0)
+                except BaseException as error:
+                    print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+                    os._exit(9)
+            pids.append(pid)
+        codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+        print(json.dumps(codes), flush=True)
+
+
+if __name__ == "__main__":
+    main()
