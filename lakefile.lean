@@ -9,7 +9,7 @@ lean_lib LeanGuard
 @[default_target]
 lean_lib Policies where
   srcDir := "policies"
-  roots := #[`Policies, `Retail, `Shared]
+  roots := #[`Policies, `Airline, `Retail, `Shared, `Telecom]
 
 @[default_target]
 lean_exe repl where

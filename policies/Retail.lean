@@ -3,7 +3,8 @@ import Shared
 /-!
 # Retail
 
-Exchanges of delivered orders. Each rule states one sentence of the English policy, in its order.
+Pending orders are cancelled or changed, delivered orders returned or exchanged. Each rule states one sentence of the English policy, in its
+order; the sentences that no call can break are listed at the end.
 -/
 
 namespace LeanGuard.Retail
@@ -12,88 +13,148 @@ open Shared
 
 /-! ## Tools -/
 
-def find_user_id_by_email : Symbol := sym!"find_user_id_by_email"
-def get_user_details : Symbol := sym!"get_user_details"
-def get_order_details : Symbol := sym!"get_order_details"
-def get_product_details : Symbol := sym!"get_product_details"
-def exchange_delivered_order_items : Symbol := sym!"exchange_delivered_order_items"
+names
+  find_user_id_by_email find_user_id_by_name_zip get_user_details get_order_details get_product_details get_item_details
+  list_all_product_types calculate transfer_to_human_agents cancel_pending_order modify_pending_order_address modify_pending_order_payment
+  modify_pending_order_items return_delivered_order_items exchange_delivered_order_items modify_user_address
+
+names
+  order_id user_id address1 address2 city state country zip item_ids new_item_ids payment_method_id email first_name last_name product_id
+  item_id expression summary reason orders status items products variants available users payment_methods source gift_card balance
+  payment_history price amount
+
+def pendingOrderTools : List Symbol :=
+  [cancel_pending_order, modify_pending_order_address, modify_pending_order_payment, modify_pending_order_items]
+def modifyTools : List Symbol := [modify_pending_order_address, modify_pending_order_payment, modify_pending_order_items]
+def deliveredOrderTools : List Symbol := [return_delivered_order_items, exchange_delivered_order_items]
+def profileTools : List Symbol := [get_user_details, modify_user_address]
+def orderWrites : List Symbol := pendingOrderTools ++ deliveredOrderTools
+
+def text (name : Symbol) : Parameter := ⟨name, .string, true⟩
+def texts (name : Symbol) : Parameter := ⟨name, .listOf .string, true⟩
+def theOrder : Option ResourceArgument := some ⟨sym!"order", order_id⟩
+def theUser : Option ResourceArgument := some ⟨sym!"user", user_id⟩
+def address : List Parameter :=
+  [text address1, text address2, text city, text state, text country, text zip]
+def replacement : List Parameter :=
+  [text order_id, texts item_ids, texts new_item_ids, text payment_method_id]
 
 def contracts : List Contract := [
-  { tool := find_user_id_by_email, access := .read, parameters := [⟨sym!"email", .string, true⟩] },
-  { tool := get_user_details, access := .read, parameters := [⟨sym!"user_id", .string, true⟩],
-    resource := some ⟨sym!"user", sym!"user_id"⟩ },
-  { tool := get_order_details, access := .read, parameters := [⟨sym!"order_id", .string, true⟩],
-    resource := some ⟨sym!"order", sym!"order_id"⟩ },
-  { tool := get_product_details, access := .read, parameters := [⟨sym!"product_id", .string, true⟩],
-    resource := some ⟨sym!"product", sym!"product_id"⟩ },
-  { tool := exchange_delivered_order_items, access := .write
-    parameters := [
-      ⟨sym!"order_id", .string, true⟩,
-      ⟨sym!"item_ids", .listOf .string, true⟩,
-      ⟨sym!"new_item_ids", .listOf .string, true⟩,
-      ⟨sym!"payment_method_id", .string, true⟩]
-    resource := some ⟨sym!"order", sym!"order_id"⟩
-    effect := "The order's items are to be exchanged, and the price difference is charged or refunded." }]
+  { tool := find_user_id_by_email, access := .read, parameters := [text email] },
+  { tool := find_user_id_by_name_zip, access := .read
+    parameters := [text first_name, text last_name, text zip] },
+  { tool := get_user_details, access := .read, parameters := [text user_id], resource := theUser },
+  { tool := get_order_details, access := .read, parameters := [text order_id], resource := theOrder },
+  { tool := get_product_details, access := .read, parameters := [text product_id]
+    resource := some ⟨sym!"product", product_id⟩ },
+  { tool := get_item_details, access := .read, parameters := [text item_id]
+    resource := some ⟨sym!"item", item_id⟩ },
+  { tool := list_all_product_types, access := .read, parameters := [] },
+  { tool := calculate, access := .read, parameters := [text expression] },
+  { tool := transfer_to_human_agents, access := .read, parameters := [text summary]
+    effect := "A person takes the conversation over; nothing of the store changes." },
+  { tool := cancel_pending_order, access := .write, parameters := [text order_id, text reason], resource := theOrder
+    effect := "The order is cancelled and its payments are refunded." },
+  { tool := modify_pending_order_address, access := .write, parameters := text order_id :: address, resource := theOrder
+    effect := "The order is sent to the new address." },
+  { tool := modify_pending_order_payment, access := .write
+    parameters := [text order_id, text payment_method_id], resource := theOrder
+    effect := "The new payment method is charged and the original one refunded." },
+  { tool := modify_pending_order_items, access := .write, parameters := replacement, resource := theOrder
+    effect := "The order's items are replaced, the price difference is charged or refunded, and the order can't be changed any more." },
+  { tool := return_delivered_order_items, access := .write
+    parameters := [text order_id, texts item_ids, text payment_method_id], resource := theOrder
+    effect := "The order's items are to be returned, and refunded." },
+  { tool := exchange_delivered_order_items, access := .write, parameters := replacement, resource := theOrder
+    effect := "The order's items are to be exchanged, and the price difference is charged or refunded." },
+  { tool := modify_user_address, access := .write, parameters := text user_id :: address, resource := theUser
+    effect := "The customer's default address is replaced." }]
 
 /-! ## What the rules read -/
 
-/-- The order that the call names. -/
-def order (p : Pending) : Read Fields := do
-  p.row sym!"orders" (← p.arguments.needSymbol sym!"order_id")
+/-- The order that the call names, which must be there. -/
+def order (p : Pending) : Read Fields := do p.row orders (← p.arguments.needSymbol order_id)
 
-/-- The account of the authenticated customer. -/
-def account (p : Pending) : Read Fields := do
-  p.row sym!"users" (← p.customer)
+/-- The account of the authenticated customer, who must be there. -/
+def account (p : Pending) : Read Fields := do p.row users (← p.customer)
 
-/-- The items of the order that the call gives back, once for each time that it names them; none if it names more than there are. -/
-def returnedItems (p : Pending) : Read (Option (List Fields)) := do
-  let mut left ← (← (← order p).needList sym!"items").mapM (·.asFields "items")
-  let mut returned := []
-  for id in ← p.arguments.needSymbols sym!"item_ids" do
-    let ids ← left.mapM (·.needSymbol sym!"item_id")
-    match (left.zip ids).find? (·.2 == id) with
-    | none => return none
-    | some (item, _) =>
-      returned := returned ++ [item]
-      left := left.eraseIdx (ids.idxOf id)
-  return some returned
+/-- The order that the call names, if there is one. -/
+def theirOrder (p : Pending) : Find Fields := named p orders order_id
 
-/-- The variant of that id among a product's variants. -/
-def variant? (p : Pending) (product item : Symbol) : Read (Option Fields) := do
-  match (← (← p.row sym!"products" product).needFields sym!"variants").find? item with
-  | none => return none
-  | some v => return some (← v.asFields s!"variants.{item}")
+def orderHasStatus (wanted : Symbol) : Pending → Read Bool := holds fun p => do
+  guard ((← (← theirOrder p).needSymbol status) == wanted)
 
-/-- Whether each new item is an available variant of the same product as the item that it replaces. -/
-def replacementsFit (p : Pending) : Read Bool := do
-  let some returned ← returnedItems p | return false
-  let wanted ← p.arguments.needSymbols sym!"new_item_ids"
-  if returned.isEmpty || returned.length != wanted.length then return false
-  for (item, new) in returned.zip wanted do
-    match ← variant? p (← item.needSymbol sym!"product_id") new with
-    | none => return false
-    | some v => if !(← v.needBool sym!"available") then return false
-  return true
+/-- Takes the first item of that id out of the list. -/
+def take (id : Symbol) : List Fields → Find (Fields × List Fields)
+  | [] => failure
+  | item :: items => do
+    if (← item.needSymbol item_id) == id then return (item, items)
+    else
+      let (taken, left) ← take id items
+      return (taken, item :: left)
 
-/-- What the new items cost beyond the returned ones. -/
-def priceDifference (p : Pending) : Read Quantity := do
-  let some returned ← returnedItems p | return 0
-  let mut difference : Quantity := 0
-  for (item, new) in returned.zip (← p.arguments.needSymbols sym!"new_item_ids") do
-    if let some v ← variant? p (← item.needSymbol sym!"product_id") new then
-      difference := difference + (← v.needQuantity sym!"price") - (← item.needQuantity sym!"price")
-  return difference
+/-- Takes items out of the list, once for each time that they are named. -/
+def takeAll : List Symbol → List Fields → Find (List Fields)
+  | [], _ => return []
+  | id :: ids, items => do
+    let (taken, left) ← take id items
+    return taken :: (← takeAll ids left)
 
-/-- Whether the payment method is on the customer's account and, if it is a gift card, covers the price difference. -/
-def paymentFits (p : Pending) : Read Bool := do
-  let methods ← (← account p).needFields sym!"payment_methods"
-  match methods.find? (← p.arguments.needSymbol sym!"payment_method_id") with
-  | none => return false
-  | some method =>
-    let method ← method.asFields "payment_methods"
-    if (← method.needSymbol sym!"source") == sym!"gift_card" then
-      return decide ((← priceDifference p) ≤ (← method.needQuantity sym!"balance"))
-    else return true
+/-- The items of the order that the call names: at least one, and none more often than it is there. -/
+def namedItems (p : Pending) : Find (List Fields) := do
+  let items ← takeAll (← p.arguments.needSymbols item_ids) (← objectsIn (← theirOrder p) items)
+  guard !items.isEmpty
+  return items
+
+/-- The items that the call names, each with the variant of the same product that is to replace it. -/
+def replacements (p : Pending) : Find (List (Fields × Fields)) := do
+  let items ← namedItems p
+  let wanted ← p.arguments.needSymbols new_item_ids
+  guard (items.length == wanted.length)
+  (items.zip wanted).mapM fun (item, new) => do
+    guard ((← item.needSymbol item_id) != new)
+    let product ← row p products (← item.needSymbol product_id)
+    return (item, ← entry (← product.needFields variants) new)
+
+def replacementsFit : Pending → Read Bool := holds fun p => do
+  for (_, new) in ← replacements p do guard (← new.needBool available)
+
+/-- The payment method of the call, on the customer's account. -/
+def method (p : Pending) : Find Fields := do
+  entry (← (← Shared.account p users).needFields payment_methods) (← p.arguments.needSymbol payment_method_id)
+
+def isGiftCard (method : Fields) : Read Bool := return (← method.needSymbol source) == gift_card
+
+/-- A gift card must cover the amount. -/
+def settle (method : Fields) (amount : Quantity) : Find Unit := do
+  if ← isGiftCard method then guard (amount ≤ (← method.needQuantity balance))
+
+/-- The payments and refunds of the order, oldest first. -/
+def payments (p : Pending) : Find (List Fields) := do objectsIn (← theirOrder p) payment_history
+
+/-- Whether a payment was made by the method that the call names. -/
+def madeByMethod (p : Pending) (payment : Fields) : Read Bool :=
+  return (← payment.needSymbol payment_method_id) == (← p.arguments.needSymbol payment_method_id)
+
+/-- What the new items cost beyond the replaced ones. -/
+def priceDifference (p : Pending) : Find Quantity := do
+  sum (← replacements p) fun (old, new) => return (← new.needQuantity price) - (← old.needQuantity price)
+
+/-- The payment method is the customer's and settles the price difference, if there is one: whether the items fit is another rule. -/
+def differenceFits : Pending → Read Bool := holds fun p => do
+  settle (← method p) (← priceDifference p <|> return 0)
+
+/-- The customer's payment method is another one than that of the order's only payment, and covers it. -/
+def newPaymentFits : Pending → Read Bool := holds fun p => do
+  let [payment] ← payments p | failure
+  guard !(← madeByMethod p payment)
+  settle (← method p) (← payment.needQuantity amount)
+
+/-- The items are in the order, and the refund goes to the order's payment method or to a gift card of the customer. -/
+def returnFits : Pending → Read Bool := holds fun p => do
+  let _ ← namedItems p
+  let payment :: _ ← payments p | failure
+  guard ((← isGiftCard (← method p)) || (← madeByMethod p payment))
 
 /-! ## Rules -/
 
@@ -101,13 +162,16 @@ def paymentFits (p : Pending) : Read Bool := do
 def lookupPermit : Rule where
   id := "retail.lookup_permit"
   kind := .permit
-  tools := .these [find_user_id_by_email, get_product_details]
+  tools := .these [
+    find_user_id_by_email, find_user_id_by_name_zip, get_product_details, get_item_details, list_all_product_types, calculate,
+    transfer_to_human_agents]
   category := .policyProhibition
   hint := "This look-up is not permitted."
-  sentence := "The customer's identity is looked up by e-mail address; product details may be given to anyone."
+  sentence := "The customer is found by e-mail address or by name and zip code; product details may be given to anyone, and a person may \
+    always be asked to take over."
   condition := .top
 
-/-- The customer's own records may be read. -/
+/-- "Once the user has been authenticated, you can provide the user with information about order, product, profile information." -/
 def readPermit : Rule where
   id := "retail.read_permit"
   kind := .permit
@@ -117,7 +181,29 @@ def readPermit : Rule where
   sentence := "The customer's own profile and orders may be read."
   condition := .top
 
-/-- Delivered orders may be exchanged. -/
+/-- "The user needs to confirm the order id and the reason (either 'no longer needed' or 'ordered by mistake') for cancellation. Other reasons
+are not acceptable." -/
+def cancelPermit : Rule where
+  id := "retail.cancel_permit"
+  kind := .permit
+  tools := .these [cancel_pending_order]
+  category := .policyProhibition
+  hint := "An order can be cancelled only because it is “no longer needed” or was “ordered by mistake”, in these words."
+  sentence := "An order can be cancelled only because it is no longer needed or was ordered by mistake."
+  condition := .now "the reason is acceptable" fun p => do
+    return [sym!"no longer needed", sym!"ordered by mistake"].contains (← p.arguments.needSymbol reason)
+
+/-- "You can help users cancel or modify pending orders, return or exchange delivered orders, modify their default user address." -/
+def changePermit : Rule where
+  id := "retail.change_permit"
+  kind := .permit
+  tools := .these (modify_user_address :: return_delivered_order_items :: modifyTools)
+  category := .policyProhibition
+  hint := "This change is not permitted."
+  sentence := "Pending orders may be changed, delivered orders returned, and the customer's default address replaced."
+  condition := .top
+
+/-- "Return or exchange delivered orders." -/
 def exchangePermit : Rule where
   id := "retail.exchange_permit"
   kind := .permit
@@ -127,60 +213,82 @@ def exchangePermit : Rule where
   sentence := "Items of a delivered order may be exchanged for other options of the same product."
   condition := .top
 
-/-- "At the beginning of the conversation the customer is authenticated." -/
+/-- "At the beginning of the conversation, you have to authenticate the user identity by locating their user id via email, or via name + zip
+code." -/
 def identity : Rule where
   id := "retail.identity"
   kind := .require
-  tools := .these [get_user_details, get_order_details, exchange_delivered_order_items]
+  tools := .these (get_order_details :: profileTools ++ orderWrites)
   category := .temporalIncompatibility
-  hint := "Authenticate the customer first: find the user id by e-mail address."
+  hint := "Authenticate the customer first: find the user id by e-mail address, or by name and zip code."
   sentence := "The customer is authenticated before anything else is done for them."
   condition := authenticated
 
-/-- "Only the customer's own profile." -/
+/-- "You can only help one user per conversation, and must deny any requests for tasks related to any other user." -/
 def profileOwner : Rule where
   id := "retail.profile_owner"
   kind := .require
-  tools := .these [get_user_details]
+  tools := .these profileTools
   category := .authorizationFailure
   hint := "This profile belongs to someone else. Only the authenticated customer can be helped in this conversation."
-  sentence := "Only the authenticated customer's own profile may be read."
+  sentence := "Only the authenticated customer's own profile may be read or changed."
   condition := .now "the profile is the customer's" fun p => do
-    return (← p.arguments.needSymbol sym!"user_id") == (← p.customer)
+    return isCustomer p (← p.arguments.needSymbol user_id)
 
-/-- "Only the customer's own orders." -/
+/-- "You can only help one user per conversation, and must deny any requests for tasks related to any other user." -/
 def orderOwner : Rule where
   id := "retail.order_owner"
   kind := .require
-  tools := .these [get_order_details, exchange_delivered_order_items]
+  tools := .these (get_order_details :: orderWrites)
   category := .authorizationFailure
-  hint := "This order belongs to someone else. Only the authenticated customer's own orders can be handled."
+  hint := "This is no order of the authenticated customer. Only their own orders can be handled; order ids look like #W0000000."
   sentence := "Only the authenticated customer's own orders may be read or changed."
-  condition := .now "the order is the customer's" fun p => do
-    return (← (← order p).needSymbol sym!"user_id") == (← p.customer)
+  condition := .now "the order is the customer's" <| holds fun p => do
+    guard (isCustomer p (← (← theirOrder p).needSymbol user_id))
 
-/-- "The order's status is checked before an action is taken." -/
+/-- "You should check its status before taking the action." -/
 def statusObserved : Rule where
   id := "retail.status_observed"
   kind := .require
-  tools := .these [exchange_delivered_order_items]
+  tools := .these orderWrites
   category := .temporalIncompatibility
   hint := "Read this order with get_order_details before you change it."
   sentence := "The order's status is checked before the order is changed."
   condition := observed
 
-/-- "Only delivered orders can be exchanged." -/
+/-- "An order can only be cancelled (modified) if its status is 'pending'." Once its items were changed the status is another one: "The agent
+will not be able to modify or cancel the order anymore." -/
+def pending : Rule where
+  id := "retail.pending"
+  kind := .require
+  tools := .these pendingOrderTools
+  category := .stateIncompatibility
+  hint := "Only an order whose status is “pending” can be cancelled or changed; not one whose items were changed already."
+  sentence := "An order can be cancelled or changed only if its status is pending and its items have not been changed."
+  condition := .now "the order is pending" (orderHasStatus sym!"pending")
+
+/-- "An order can only be returned (exchanged) if its status is 'delivered'." -/
 def delivered : Rule where
   id := "retail.delivered"
   kind := .require
-  tools := .these [exchange_delivered_order_items]
+  tools := .these deliveredOrderTools
   category := .stateIncompatibility
-  hint := "Only an order whose status is “delivered” can be exchanged."
-  sentence := "An order can be exchanged only if its status is delivered."
-  condition := .now "the order is delivered" fun p => do
-    return (← (← order p).needSymbol sym!"status") == sym!"delivered"
+  hint := "Only an order whose status is “delivered” can be returned or exchanged."
+  sentence := "An order can be returned or exchanged only if its status is delivered."
+  condition := .now "the order is delivered" (orderHasStatus sym!"delivered")
 
-/-- "An order's items can be exchanged once." -/
+/-- "Exchange or modify order tools can only be called once per order." Stricter than the benchmark, whose own solutions change the address of
+an order and then its items. -/
+def modifyOnce : Rule where
+  id := "retail.modify_once"
+  kind := .forbid
+  tools := .these modifyTools
+  category := .temporalIncompatibility
+  hint := "This order has been changed already; a pending order can be changed only once."
+  sentence := "A pending order can be changed once, whatever is changed."
+  condition := .within [.resource] (.once .unbounded (.any (modifyTools.map succeeded)))
+
+/-- "Exchange or modify order tools can only be called once per order. Be sure that all items to be changed are collected into a list." -/
 def exchangeOnce : Rule where
   id := "retail.exchange_once"
   kind := .forbid
@@ -190,42 +298,92 @@ def exchangeOnce : Rule where
   sentence := "An exchange can be made once for an order, with all its items together."
   condition := .within [.resource] (.once .unbounded (succeeded exchange_delivered_order_items))
 
-/-- "Each item may be exchanged for an available item of the same product." -/
+/-- "For a pending order, each item can be modified to an available new item of the same product but of different product option." -/
+def modifyItems : Rule where
+  id := "retail.modify_items"
+  kind := .require
+  tools := .these [modify_pending_order_items]
+  category := .policyProhibition
+  hint := "Each item must be in the order, and its new item another available option of the same product, in the same order."
+  sentence := "Each item can be changed only to an available item of the same product with other options."
+  condition := .now "the new items fit" replacementsFit
+
+/-- "For a delivered order, each item can be exchanged to an available new item of the same product but of different product option." -/
 def exchangeItems : Rule where
   id := "retail.exchange_items"
   kind := .require
   tools := .these [exchange_delivered_order_items]
   category := .policyProhibition
-  hint := "Each returned item must be in the order, and its new item an available option of the same product, in the same order."
+  hint := "Each returned item must be in the order, and its new item another available option of the same product, in the same order."
   sentence := "Each item can be exchanged only for an available item of the same product with other options."
   condition := .now "the new items fit" replacementsFit
 
-/-- "A payment method of the customer pays or receives the difference; a gift card must cover it." -/
+/-- "The user must provide a payment method to pay or receive refund of the price difference. If the user provides a gift card, it must have
+enough balance to cover the price difference." "The user can only choose a single payment method different from the original payment method." -/
 def payment : Rule where
   id := "retail.payment"
   kind := .require
-  tools := .these [exchange_delivered_order_items]
+  tools := .these [exchange_delivered_order_items, modify_pending_order_items, modify_pending_order_payment]
   category := .policyProhibition
-  hint := "Use a payment method that is on the customer's account; a gift card must cover the price difference."
-  sentence := "The price difference is settled by a payment method on the customer's account; a gift card must have balance enough."
-  condition := .now "the payment method fits" paymentFits
+  hint := "Use a payment method that is on the customer's account, for a change of payment another one than the order's; a gift card must \
+    cover what is due."
+  sentence := "What is due is settled by a payment method on the customer's account; a gift card must have balance enough; a change of payment \
+    needs another method than the original one."
+  condition := .now "the payment method fits" fun p =>
+    if p.call.tool == modify_pending_order_payment then newPaymentFits p else differenceFits p
 
-/-- "Before a change its details are listed and the customer confirms them." -/
+/-- "The refund must either go to the original payment method, or an existing gift card." -/
+def return_ : Rule where
+  id := "retail.return"
+  kind := .require
+  tools := .these [return_delivered_order_items]
+  category := .policyProhibition
+  hint := "The items must be in the order, and the refund must go to the order's original payment method or to a gift card of the customer."
+  sentence := "Items of the order are returned, and refunded to the original payment method or to an existing gift card."
+  condition := .now "the return fits" returnFits
+
+/-- "Before taking any action that updates the database (cancel, modify, return, exchange), you must list the action details and obtain
+explicit user confirmation (yes) to proceed." -/
 def confirmation : Rule where
   id := "retail.confirmation"
   kind := .require
-  tools := .these [exchange_delivered_order_items]
+  tools := .writing
   category := .authorizationFailure
   hint := "List the details of this exact call to the customer and get their confirmation. A confirmation counts once, for these arguments and this state."
   sentence := "Before a change is made, its details are listed and the customer confirms them explicitly."
   condition := confirmed
 
+/-- Rules that the benchmark itself does not hold its solutions to. -/
+def stricter : List Rule := [modifyOnce]
+
 def policy : Policy where
   name := "retail"
-  title := "Retail: exchanges of delivered orders"
+  title := "Retail: pending and delivered orders, the customer's address"
   contracts := contracts
   rules := [
-    lookupPermit, readPermit, exchangePermit, identity, profileOwner, orderOwner, statusObserved, delivered, exchangeOnce,
-    exchangeItems, payment, confirmation, noOverlap]
+    lookupPermit, readPermit, cancelPermit, changePermit, exchangePermit, identity, profileOwner, orderOwner, statusObserved, pending,
+    delivered, exchangeOnce, modifyItems, exchangeItems, payment, return_, confirmation, noOverlap] ++ stricter
+
+/-!
+## Sentences without a rule
+
+No tool call can break these; the reason stands behind each.
+
+- "You should not make up any information or knowledge or procedures ..., or give subjective recommendations or comments": about the text that
+  the customer reads.
+- "You should at most make one tool call at a time, and ... not respond to the user at the same time": about the model's turn, which the call
+  doesn't show. That two calls on one order never overlap is `host.no_overlap`.
+- "You should deny user requests that are against this policy": every rule above denies the call; the refusal itself is text.
+- "You should transfer the user to a human agent if and only if the request cannot be handled within the scope of your actions", and the message
+  that follows: whether a request can be handled is in the conversation; a transfer changes nothing of the store.
+- "This has to be done even when the user already provides the user id": there is no call that would authenticate by an id alone, so a given id
+  is no authentication event; `retail.identity` needs one.
+- "All times in the database are EST", the descriptions of users, products and orders, "Product ID and Item ID have no relations": facts.
+- "Generally, you can only take action on pending or delivered orders": covered by `retail.pending` and `retail.delivered`.
+- "Modify ... but nothing else": there is no tool for anything else.
+- "Remember to remind the customer to confirm they have provided all items": text; `retail.exchange_once` and `retail.pending` keep a second
+  call out.
+- What happens after a change (status, refunds, e-mails, "no need to place a new order"): the store does it.
+-/
 
 end LeanGuard.Retail

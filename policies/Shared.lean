@@ -1,9 +1,61 @@
 import LeanGuard.Spec.Read
 import LeanGuard.Spec.Policy
 
-/-! # What the policies share: events, consent, calls in flight -/
+/-! # What the policies share: rows that may not exist, events, consent, calls in flight -/
 
 namespace LeanGuard.Shared
+
+/-- `names order_id user_id` defines each of the names as the symbol of itself. -/
+macro "names" ids:ident* : command => do
+  let defs ← ids.mapM fun id => `(def $id:ident : Symbol := sym!$(Lean.Syntax.mkStrLit id.getId.toString))
+  return ⟨Lean.mkNullNode defs⟩
+
+/-! ## The snapshot -/
+
+/-- A condition written as steps: a step that reads what is not there, or that does not hold, ends it with false; one that can't be read, with an
+error. -/
+abbrev Find := OptionT (Except EvalError)
+
+/-- Whether all the steps hold. -/
+def holds (steps : Pending → Find Unit) (p : Pending) : Read Bool := return (← (steps p).run).isSome
+
+/-- What is there; the step fails if nothing is. -/
+def found : Option α → Find α
+  | some a => return a
+  | none => failure
+
+/-- An entry of one of the snapshot's tables. An adapter writes null where the backend has no such entry: that is known, and fails the step;
+an entry that the adapter left out is missing data, and an error. -/
+def row (p : Pending) (table key : Symbol) : Find Fields := do
+  match (← (← p.state).needFields table).find? key with
+  | some .null => failure
+  | some row => row.asFields s!"state.{table}.{key}"
+  | none => (unreadable s!"state.{table}.{key}: missing" : Read Fields)
+
+/-- The entry that an argument of the call names. -/
+def named (p : Pending) (table argument : Symbol) : Find Fields := do
+  row p table (← p.arguments.needSymbol argument)
+
+/-- Whether that is the customer whom the host has authenticated; no one is, if there is none. -/
+def isCustomer (p : Pending) (id : Symbol) : Bool := p.snapshot.principal == some id
+
+/-- The authenticated customer's entry. -/
+def account (p : Pending) (table : Symbol) : Find Fields := do
+  row p table (← found p.snapshot.principal)
+
+/-- An entry of an object that may lack it. -/
+def entry (fields : Fields) (name : Symbol) : Find Fields := do
+  (← found (fields.find? name)).asFields name.text
+
+/-- A list of objects. -/
+def objectsIn (fields : Fields) (name : Symbol) : Read (List Fields) := do
+  (← fields.needList name).mapM (·.asFields name.text)
+
+/-- The sum of what is read of each item. -/
+def sum (items : List α) (amount : α → Find Quantity) : Find Quantity :=
+  items.foldlM (init := 0) fun total item => return total + (← amount item)
+
+/-! ## Events -/
 
 /-- An event of that kind. -/
 def event (kind : Symbol) : Formula := .happened kind.text fun e => .ok (e.kind == kind)

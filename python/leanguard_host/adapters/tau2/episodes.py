@@ -1,0 +1,147 @@
+"""Recorded episodes and tasks of tau-bench and tau2-bench, read into one form."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from leanguard_host.adapters.tau2.backend import Json, objects
+
+_ERRORS = ("Error", "error")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing of an episode, in its order."""
+
+    kind: Literal["customer", "call", "device", "confirmed"]
+    """The customer's words; the agent's call; a call on the customer's own device; a confirmation from a trusted
+    screen, which only tasks have."""
+    text: str = ""
+    tool: Any = None
+    arguments: Any = None
+    failed: bool | None = None
+    """Whether the recorded result says that the call failed; None if there is no result."""
+
+
+@dataclass(frozen=True)
+class Episode:
+    """A conversation, or a task with its reference solution."""
+
+    name: str
+    steps: list[Step]
+    preparation: list[Json] = field(default_factory=list)
+    reference: bool = False
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A part of a file that is no episode."""
+
+    place: str
+    reason: str
+
+
+def read_episodes(path: Path) -> Iterator[Episode | Unreadable]:
+    """The episodes of a JSON or JSONL file, or of the files of a folder. What can't be read is told, the rest is read.
+
+    Raises:
+        OSError: the file or folder can't be read.
+    """
+    if path.is_dir():
+        for file in sorted(p for p in path.rglob("*") if p.suffix in (".json", ".jsonl")):
+            yield from read_episodes(file)
+        return
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if path.suffix == ".jsonl":
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.strip():
+                yield from _parsed(line, f"{path.name}, line {number}", f"{path.stem}:{number}")
+    else:
+        yield from _parsed(text, path.name, path.stem)
+
+
+def _parsed(text: str, place: str, name: str) -> Iterator[Episode | Unreadable]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        yield Unreadable(place, f"not JSON ({error}); is it cut?")
+        return
+    except RecursionError:
+        yield Unreadable(place, "nested too deep")
+        return
+    yield from _episodes(value, place, name)
+
+
+def _episodes(value: Any, place: str, name: str) -> Iterator[Episode | Unreadable]:
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _episodes(item, f"{place}, item {index}", f"{name}:{index}")
+    elif not isinstance(value, dict):
+        yield Unreadable(place, "expected an episode, a task or a list of them")
+    elif isinstance(value.get("simulations"), list):
+        tasks = {str(task.get("id")): task for task in objects(value.get("tasks"))}
+        for index, item in enumerate(value["simulations"]):
+            if not isinstance(item, dict) or not isinstance(item.get("messages"), list):
+                yield Unreadable(f"{place}, simulation {index}", "expected an object with messages")
+                continue
+            task = tasks.get(str(item.get("task_id")), {})
+            yield Episode(
+                f"{item.get('task_id')}#{item.get('trial', index)}", list(_steps(item["messages"])), _preparation(task)
+            )
+    elif isinstance(value.get("traj"), list):
+        yield Episode(f"{value.get('task_id', name)}#{value.get('trial', 0)}", list(_steps(value["traj"])))
+    elif isinstance(value.get("messages"), list):
+        yield Episode(str(value.get("id", name)), list(_steps(value["messages"])))
+    elif isinstance(value.get("evaluation_criteria"), dict):
+        yield Episode(str(value.get("id", name)), list(_solution(value)), _preparation(value), reference=True)
+    else:
+        yield Unreadable(place, "expected `traj`, `messages`, `simulations` or `evaluation_criteria`")
+
+
+def _preparation(task: Mapping[str, Any]) -> list[Json]:
+    return objects((task.get("initial_state") or {}).get("initialization_actions"))
+
+
+def _steps(messages: list[Any]) -> Iterator[Step]:
+    # The result of a call is the next tool message, not the one of its id: the recorded ids repeat.
+    for index, message in enumerate(messages):
+        if not isinstance(message, dict):
+            continue
+        role, content = message.get("role"), message.get("content")
+        if role == "user" and isinstance(content, str):
+            yield Step("customer", text=content)
+        following = iter(messages[index + 1 :])
+        for call in objects(message.get("tool_calls")):
+            function = call["function"] if isinstance(call.get("function"), dict) else call
+            arguments = function.get("arguments")
+            if isinstance(arguments, str):
+                with contextlib.suppress(ValueError, RecursionError):  # else it is kept as it is, and denied
+                    arguments = json.loads(arguments)
+            device = role == "user" or call.get("requestor") == "user"
+            failed = _failed(next(following, None))
+            yield Step("device" if device else "call", "", function.get("name"), arguments, failed)
+
+
+def _failed(result: Any) -> bool | None:
+    if not isinstance(result, dict) or result.get("role") != "tool":
+        return None
+    if isinstance(result.get("error"), bool):
+        return bool(result["error"])
+    return str(result.get("content")).startswith(_ERRORS)
+
+
+def _solution(task: Json) -> Iterator[Step]:
+    """The reference actions; what an honest agent does between them is `reference.honest`."""
+    instructions = ((task.get("user_scenario") or {}).get("instructions")) or {}
+    if isinstance(instructions, dict):
+        yield Step("customer", text=str(instructions.get("known_info") or ""))
+    else:
+        yield Step("customer", text=str(instructions))
+    for action in objects(task["evaluation_criteria"].get("actions")):
+        device = action.get("requestor") == "user"
+        yield Step("device" if device else "call", "", action.get("name"), action.get("arguments"))
