@@ -13,12 +13,12 @@ open Shared
 
 /-! ## Tools -/
 
-names
+declare_symbols
   search_direct_flight search_onestop_flight list_all_airports get_flight_status get_user_details get_reservation_details calculate
   transfer_to_human_agents book_reservation cancel_reservation update_reservation_flights update_reservation_passengers
   update_reservation_baggages send_certificate
 
-names
+declare_symbols
   user_id reservation_id origin destination flight_type cabin flights passengers payment_methods payment_id total_baggages
   nonfree_baggages insurance flight_number date amount users reservations dates status available_seats prices price membership gold silver
   basic_economy economy business first_name last_name dob source credit_card gift_card certificate created_at yes

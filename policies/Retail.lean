@@ -13,12 +13,12 @@ open Shared
 
 /-! ## Tools -/
 
-names
+declare_symbols
   find_user_id_by_email find_user_id_by_name_zip get_user_details get_order_details get_product_details get_item_details
   list_all_product_types calculate transfer_to_human_agents cancel_pending_order modify_pending_order_address modify_pending_order_payment
   modify_pending_order_items return_delivered_order_items exchange_delivered_order_items modify_user_address
 
-names
+declare_symbols
   order_id user_id address1 address2 city state country zip item_ids new_item_ids payment_method_id email first_name last_name product_id
   item_id expression summary reason orders status items products variants available users payment_methods source gift_card balance
   payment_history price amount

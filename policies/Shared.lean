@@ -5,8 +5,8 @@ import LeanGuard.Spec.Policy
 
 namespace LeanGuard.Shared
 
-/-- `names order_id user_id` defines each of the names as the symbol of itself. -/
-macro "names" ids:ident* : command => do
+/-- `declare_symbols order_id user_id` defines each of the names as the symbol of itself. -/
+macro "declare_symbols" ids:ident* : command => do
   let defs ← ids.mapM fun id => `(def $id:ident : Symbol := sym!$(Lean.Syntax.mkStrLit id.getId.toString))
   return ⟨Lean.mkNullNode defs⟩
 

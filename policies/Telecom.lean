@@ -14,11 +14,11 @@ open Shared
 
 /-! ## Tools -/
 
-names
+declare_symbols
   get_customer_by_phone get_customer_by_id get_customer_by_name get_details_by_id get_bills_for_customer get_data_usage
   transfer_to_human_agents send_payment_request suspend_line resume_line enable_roaming disable_roaming refuel_data
 
-names
+declare_symbols
   customer_id line_id bill_id customers lines bills plans found_customers line_ids bill_ids device_id status contract_end
   roaming_enabled data_refueling_gb gb_amount
 
