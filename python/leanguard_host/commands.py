@@ -218,6 +218,25 @@ def build(json_: AsJson = False) -> None:
 
 
 @app.command()
+def replay(
+    episodes: Annotated[str, typer.Argument(metavar="EPISODES", help="A folder or file of recorded episodes.")],
+    policy: Annotated[str, typer.Option(help="The policy to decide by.")],
+    data: Annotated[str, typer.Option(metavar="FOLDER", help="The benchmark's own database.")],
+    assume_consent: Annotated[
+        bool, typer.Option("--assume-consent", help="Look past consent, which a transcript can't show.")
+    ] = False,
+    workers: Annotated[int, typer.Option(min=1, help="How many Lean processes share the work.")] = 1,
+    json_: AsJson = False,
+) -> None:
+    """Decide every call of recorded episodes, and tell what was denied by which rule, and carried out all the same."""
+    from leanguard_host.replay import run
+
+    raise typer.Exit(
+        run(episodes=episodes, policy=policy, data=data, json_=json_, assume_consent=assume_consent, workers=workers)
+    )
+
+
+@app.command()
 def verify(
     json_: AsJson = False,
     sarif: Annotated[Path | None, typer.Option(help="Also write the findings to this file, in SARIF 2.1.0.")] = None,

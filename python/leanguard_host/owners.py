@@ -10,6 +10,7 @@ import hashlib
 import os
 import threading
 import uuid
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,10 +24,11 @@ _guarding = threading.Lock()
 def _machine() -> str:
     """Machine, boot, and the space in which process ids are counted: a container counts its own."""
     parts = [str(uuid.getnode())]
-    for read in (
+    facts: tuple[Callable[[], str], ...] = (
         lambda: Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip(),
         lambda: str(Path("/proc/self/ns/pid").readlink()),
-    ):
+    )
+    for read in facts:
         try:
             parts.append(read())
         except OSError:
