@@ -346,7 +346,7 @@ def test_policies() -> None:
 
 
 def test_explain() -> None:
-    ran = leanguard("explain", "retail.payment", "--json")
+    ran = leanguard("explain", "retail.exchange_items", "--json")
     assert {"id", "kind", "category", "hint", "sentence", "tools"} <= set(ran.json)
     assert ran.json["tools"] == ["exchange_delivered_order_items"]
     assert "every tool that writes" in leanguard("explain", "host.no_overlap").out
