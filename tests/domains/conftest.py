@@ -11,7 +11,8 @@ import pytest
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The benchmark's data, which are not part of this repository."""
-    folder = Path(os.environ.get("LEANGUARD_DATA", "/work/shared/data"))
+    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
+    folder = Path(os.environ.get("LEANGUARD_DATA", beside))
     if not folder.is_dir():
         pytest.skip(f"no benchmark data in {folder}; set LEANGUARD_DATA")
     return folder
