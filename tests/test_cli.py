@@ -345,6 +345,16 @@ def test_policies() -> None:
     assert "retail.payment" in leanguard("policies").out
 
 
+def test_a_long_journal_is_no_reason_to_deny(tmp_path: Path) -> None:
+    lines = (EXAMPLES / "journal_confirmed.jsonl").read_text(encoding="utf-8").splitlines()
+    read = next(line for line in lines if '"observation"' in line)
+    journal = tmp_path / "long.jsonl"
+    journal.write_text("\n".join([lines[0], *[read] * 3000, *lines[1:]]) + "\n", encoding="utf-8")
+    ran = leanguard("check", *options(journal=journal, call=EXAMPLES / "call.json"))
+    assert ran.code == 0, ran
+    assert ran.out.startswith("admitted")
+
+
 def test_explain() -> None:
     ran = leanguard("explain", "retail.exchange_items", "--json")
     assert {"id", "kind", "category", "hint", "sentence", "tools"} <= set(ran.json)

@@ -138,6 +138,10 @@ def policy_digest(policy: str, keys: Mapping[str, str]) -> str:
     return f"sha256:{hashlib.sha256(whole.encode()).hexdigest()}"
 
 
+EVENT_SECONDS = 0.005
+"""What a journal's event may take beyond the time for the decision: a long journal is no reason to deny."""
+
+
 class Engine:
     """Lean, ready to decide. Use as a context manager, or call `close`."""
 
@@ -206,7 +210,7 @@ class Engine:
         began = time.monotonic()
         try:
             question = admission(policy, call, snapshot, journal)
-            answer = self.process.guard(question, timeout)
+            answer = self.process.guard(question, timeout + len(journal) * EVENT_SECONDS)
             return read_decision(question, answer, policy_digest=self.digests[policy], toolchain=self.toolchain)
         except LeanUnavailable as error:
             reason = str(error)
