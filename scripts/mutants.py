@@ -31,8 +31,9 @@ with contextlib.suppress(ImportError):
 
 from leanguard_host.lean import modules  # noqa: E402
 from leanguard_host.lean.build import build  # noqa: E402
-from leanguard_host.lean.errors import BuildFailed, LeanUnavailable  # noqa: E402
+from leanguard_host.lean.errors import BuildFailed, LeanTimeout, LeanUnavailable  # noqa: E402
 from leanguard_host.lean.paths import cache_dir  # noqa: E402
+from leanguard_host.lean.portable import builder  # noqa: E402
 from leanguard_host.lean.toolchain import Toolchain, find_toolchain  # noqa: E402
 
 FAULTS = ROOT / "tests" / "mutants" / "faults.toml"
@@ -40,6 +41,7 @@ TESTS = ROOT / "tests" / "differential"
 DISAGREEMENT = "Lean says"  # how the differential tests report one
 SEED = 3
 TEST_SECONDS = 900
+PROOF_SECONDS = 240  # a fault can send a tactic on a search without end; the sound package is held to it too
 NO_POLICIES = """import LeanGuard.Spec.Read
 import LeanGuard.Wire.Request
 
@@ -160,6 +162,8 @@ def broken_proof(toolchain: Toolchain, package: Path, fault: Fault | None) -> st
     for targets in filter(None, (nearest, theorems)):
         try:
             build(toolchain, root=package, targets=targets)
+        except LeanTimeout as error:  # without a fault the same proofs were checked within that time
+            return str(error)
         except BuildFailed as failed:
             errors = [message for message in failed.messages if message.severity == "error"]
             if fault and any(error.file == fault.file for error in errors):
@@ -217,6 +221,7 @@ def check(faults: list[Fault], cases: int, both: bool) -> list[Verdict]:
         if (count := (ROOT / fault.file).read_text(encoding="utf-8").count(fault.find)) != 1:
             raise CheckError(f"{fault.name}: its text occurs {count} times in {fault.file}, not once")
     toolchain = find_toolchain(root=ROOT)
+    builder.MODULE_SECONDS = PROOF_SECONDS
     with own_builds():
         sound = examine(toolchain, None, cases, both=True)
         if sound.caught:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -32,8 +33,11 @@ def daemon(lean: None) -> Iterator[Callable[[], dict[str, Any]]]:
             connection = connect()
         assert connection is not None
         with connection:
-            found: dict[str, Any] = connection.ask({"op": "status"})["status"]
-            return found
+            while True:  # until its own first questions are over: they would meet what a test does to Lean
+                found: dict[str, Any] = connection.ask({"op": "status"})["status"]
+                if not found["warming_up"]:
+                    return found
+                time.sleep(0.1)
 
     with pytest.MonkeyPatch.context() as patch:
         for name, value in SETTINGS.items():

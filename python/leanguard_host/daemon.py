@@ -31,6 +31,7 @@ from leanguard_host.warmup import warm_up
 IDLE_SECONDS = 900.0
 _LONGEST_LINE = 512 << 20
 _FAREWELL_SECONDS = 5.0
+_WARM_UP = "warm-up"
 _PREDECESSOR_SECONDS = 15.0
 _LOOK_SECONDS = 2.0
 
@@ -185,6 +186,7 @@ class Server:
             "requests": self._requests,
             "up_seconds": round(time.monotonic() - self._started, 1),
             "idle_seconds": self._idle,
+            "warming_up": any(thread.name == _WARM_UP for thread in threading.enumerate()),
         }
 
 
@@ -239,7 +241,7 @@ def main(arguments: list[str]) -> int:
 
         def ready() -> None:
             tell("ready")
-            threading.Thread(target=warm_up, args=(engine,), name="warm-up", daemon=True).start()
+            threading.Thread(target=warm_up, args=(engine,), name=_WARM_UP, daemon=True).start()
 
         run(engine, path, idle_seconds(), ready)
         for suffix in (".log", ".start", ".lock"):  # after a crash the log stays

@@ -25,13 +25,15 @@ SOURCE = Path(__file__).with_name("Build.lean")
 START_SECONDS, SLOW_START_SECONDS = 120.0, 400.0
 MODULE_SECONDS = 600.0
 _MEMORY_LIMIT = 2_200_000_000  # of the whole process; Lean's own memory can't grow beyond 2 GB
-# lean.wasm is known to the byte, so its 137 MB need not be validated at each start.
+
+
 def _stack_kib() -> int:
     """How much of its thread's stack V8 may use, in KiB: its own limit of 1 MB is too small for Lean's recursion."""
     soft, _ = resource.getrlimit(resource.RLIMIT_STACK)
     return 6000 if soft == resource.RLIM_INFINITY else max(900, min(6000, soft // 1024 * 3 // 4))
 
 
+# lean.wasm is known to the byte, so its 137 MB need not be validated at each start.
 NODE_FLAGS = ("--wasm-lazy-validation", f"--stack-size={_stack_kib()}")
 # A build runs much code a few times: optimizing it takes longer than it saves.
 BUILDER_FLAGS = (*NODE_FLAGS, "--no-wasm-tier-up")
@@ -94,16 +96,18 @@ class Builder:
             LeanCrashed: the builder died.
             LeanTimeout: it took longer than MODULE_SECONDS.
         """
-        answer = self._ask(
-            {
-                "module": module,
-                "source": source,
-                "shown": shown,
-                "path": ["/lib/lean", *(str(folder) for folder in path)],
-                "olean": str(olean or ""),
-                "keep": keep,
-            }
-        )
+        request = {
+            "module": module,
+            "source": source,
+            "shown": shown,
+            "path": ["/lib/lean", *(str(folder) for folder in path)],
+            "olean": str(olean or ""),
+            "keep": keep,
+        }
+        try:
+            answer = self._ask(request)
+        except LeanTimeout as error:
+            raise LeanTimeout(f"{shown}: {error}") from error
         if "crash" in answer:
             message = Message("error", shown, 1, 0, f"the builder could not compile this file: {answer['crash']}")
             return Compiled(False, [message], 0, 0)
