@@ -100,6 +100,18 @@ theorem denial_has_reason {failed : List Failure} {errors : List RuleError}
     (denied : policy.decide call snapshot journal = .deny failed errors) : failed ≠ [] ∨ errors ≠ [] :=
   LeanGuard.denial_has_reason denied
 
+/-! ## Stricter rules -/
+
+/-- Without its stricter rules a policy has all its others, and no more. -/
+theorem withoutStricter_rules {rule : Rule} :
+    rule ∈ policy.withoutStricter.rules ↔ rule ∈ policy.rules ∧ rule.optional = false :=
+  LeanGuard.withoutStricter_rules
+
+/-- What a policy admits, it admits without its stricter rules too: leaving them out denies nothing. -/
+theorem withoutStricter_admits (admitted : policy.decide call snapshot journal = .admit) :
+    policy.withoutStricter.decide call snapshot journal = .admit :=
+  LeanGuard.withoutStricter_admits admitted
+
 end
 
 /-! ## The incremental monitor -/

@@ -286,6 +286,7 @@ def modifyOnce : Rule where
   category := .temporalIncompatibility
   hint := "This order has been changed already; a pending order can be changed only once."
   sentence := "A pending order can be changed once, whatever is changed."
+  stricter := true
   condition := .within [.resource] (.once .unbounded (.any (modifyTools.map succeeded)))
 
 /-- "Exchange or modify order tools can only be called once per order. Be sure that all items to be changed are collected into a list." -/
@@ -353,16 +354,14 @@ def confirmation : Rule where
   sentence := "Before a change is made, its details are listed and the customer confirms them explicitly."
   condition := confirmed
 
-/-- Rules that the benchmark itself does not hold its solutions to. -/
-def stricter : List Rule := [modifyOnce]
-
 def policy : Policy where
   name := "retail"
   title := "Retail: pending and delivered orders, the customer's address"
   contracts := contracts
   rules := [
     lookupPermit, readPermit, cancelPermit, changePermit, exchangePermit, identity, profileOwner, orderOwner, statusObserved, pending,
-    delivered, exchangeOnce, modifyItems, exchangeItems, payment, return_, confirmation, noOverlap] ++ stricter
+    delivered, exchangeOnce, modifyItems, exchangeItems, payment, return_, confirmation, noOverlap,
+    modifyOnce]
 
 /-!
 ## Sentences without a rule

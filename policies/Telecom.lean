@@ -124,6 +124,7 @@ def stableIdentity : Rule where
   category := .authorizationFailure
   hint := "Another customer was identified in this conversation. Only that customer can be helped here."
   sentence := "Once a customer is identified, no other customer is looked up in the conversation."
+  stricter := true
   condition := .now "the look-up finds no one but the customer" fun p => do
     let others := (← (← p.state).needFields found_customers).filter fun (c, _) => !isCustomer p c
     return p.snapshot.principal.isNone || others.isEmpty
@@ -243,16 +244,13 @@ def refuelConfirm : Rule where
   sentence := "The customer confirms the amount of data and its price before it is refuelled."
   condition := confirmed
 
-/-- Rules that the benchmark itself does not hold its solutions to. -/
-def stricter : List Rule := [stableIdentity]
-
 def policy : Policy where
   name := "telecom"
   title := "Telecom: bills, lines, roaming and data"
   contracts := contracts
   rules := [
     readPermit, changePermit, identity, customerRule, lineOwner, detailOwner, billObserved, paymentRequest, suspend, resume, roaming, refuel,
-    refuelConfirm, noOverlap] ++ stricter
+    refuelConfirm, noOverlap, stableIdentity]
 
 /-!
 ## Sentences without a rule

@@ -355,6 +355,23 @@ def test_a_long_journal_is_no_reason_to_deny(tmp_path: Path) -> None:
     assert ran.out.startswith("admitted")
 
 
+def test_without_the_stricter_rules() -> None:
+    decided = {}
+    for flags in ((), ("--without-stricter",)):
+        answer = leanguard("check", *options(), "--json", *flags)
+        assert answer.code == 0
+        decided[answer.json["policy"]] = answer.json["policy_digest"]
+    assert set(decided) == {"retail", "retail:without-stricter"}
+    assert len(set(decided.values())) == 2
+    marked = {
+        rule["id"] for p in leanguard("policies", "--json").json["policies"] for rule in p["rules"] if rule["stricter"]
+    }
+    assert marked == {"retail.modify_once", "telecom.stable_identity"}
+    unknown = leanguard("check", *options(policy="retial"), "--without-stricter")
+    assert unknown.code == 2
+    assert "did you mean retail" in unknown.err
+
+
 def test_explain() -> None:
     ran = leanguard("explain", "retail.exchange_items", "--json")
     assert {"id", "kind", "category", "hint", "sentence", "tools"} <= set(ran.json)

@@ -14,6 +14,7 @@ from leanguard_host.checking import is_decision
 from leanguard_host.engine import Engine, UnknownPolicyError, policy_digest
 from leanguard_host.lean.errors import LeanCrashed, LeanTimeout, LeanUnavailable
 from leanguard_host.models import Call, Decision, Event, Snapshot
+from leanguard_host.naming import base_name, policy_name
 from leanguard_host.wire import admission, read_decision
 
 CALL = Call(tool="t", arguments={"price": 54.04})
@@ -195,6 +196,22 @@ def test_policy_digests() -> None:
     whole = policy_digest("airline", keys)
     assert whole.startswith("sha256:") and len(whole) == 71
     assert whole != policy_digest("airline", {**keys, "Policies": "4"})
+    without = {policy_digest(f"{name}:without-stricter", keys) for name in ("retail", "telecom_workflow", "airline")}
+    assert len(without | {"sha256:2", "sha256:3", whole}) == 6
+    assert all(digest.startswith("sha256:") and len(digest) == 71 for digest in without)
+
+
+def test_a_policy_without_stricter_rules_has_its_own_name() -> None:
+    engine = Engine(FakeLean(ADMISSION), toolchain="t", keys={"Retail": "ab"})
+    lenient = policy_name("retail", stricter=False)
+    assert policy_name(lenient, stricter=False) == policy_name(lenient, stricter=True) == lenient
+    assert base_name(lenient) == base_name("retail") == "retail"
+    # An answer about the other policy is not believed.
+    assert engine.decide("retail", CALL, SNAPSHOT, [], 1.0).admitted
+    denial = engine.decide(lenient, CALL, SNAPSHOT, [], 1.0)
+    assert not denial.admitted
+    assert (denial.policy, denial.errors[0].rule) == (lenient, "host.answer")
+    assert denial.policy_digest != engine.digests["retail"]
 
 
 def test_the_hand_written_answer_is_like_the_real_one(engine: Engine, call: Any, snapshot: Any, events: Any) -> None:

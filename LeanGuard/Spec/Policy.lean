@@ -139,13 +139,25 @@ structure Rule where
   hint : String
   /-- The sentence of the English policy that the rule states. -/
   sentence : String := ""
+  /-- Asks for more than the policy's source holds itself to; can be left out (`Policy.withoutStricter`). -/
+  stricter : Bool := false
   condition : Formula
+
+/-- Sentences of the English policy that no rule states, and why not. -/
+structure Unenforced where
+  /-- As they stand in the policy; `...` stands for words left out. -/
+  sentences : List String := []
+  /-- Whole sections, by their headings. -/
+  sections : List String := []
+  reason : String
 
 structure Policy where
   name : String
   title : String := ""
   contracts : List Contract
   rules : List Rule
+  /-- What the English policy says besides. -/
+  unenforced : List Unenforced := []
 
 /-- The contract of a tool. -/
 def Policy.contract? (p : Policy) (tool : Symbol) : Option Contract :=
@@ -154,6 +166,16 @@ def Policy.contract? (p : Policy) (tool : Symbol) : Option Contract :=
 /-- The rules about the contract's tool. -/
 def Policy.applicable (p : Policy) (c : Contract) : List Rule :=
   p.rules.filter (·.tools.include c)
+
+/-- What stands behind the name of a policy without its stricter rules. -/
+def withoutStricterSuffix : String := ":without-stricter"
+
+/-- The rule may be left out: it is marked as stricter, and it is no permit, so that without it nothing more is denied. -/
+def Rule.optional (r : Rule) : Bool := r.stricter && r.kind != .permit
+
+/-- The policy without its stricter rules, under a name that says so. -/
+def Policy.withoutStricter (p : Policy) : Policy :=
+  { p with name := p.name ++ withoutStricterSuffix, rules := p.rules.filter (!·.optional) }
 
 /-- The pending moment of a call whose contract is known. -/
 def Contract.pending (c : Contract) (call : Call) (snapshot : Snapshot) : Pending :=

@@ -261,6 +261,25 @@ theorem failed_rules_complete {failed : List Failure} {errors : List RuleError}
           · simp_all
           · exact ⟨⟨rule, _⟩, h, e, rfl, rfl⟩
 
+/-! ### Stricter rules -/
+
+/-- Without its stricter rules a policy has all its others, and no more. -/
+theorem withoutStricter_rules : rule ∈ policy.withoutStricter.rules ↔ rule ∈ policy.rules ∧ rule.optional = false := by
+  simp [Policy.withoutStricter]
+
+/-- What a policy admits, it admits without its stricter rules too: leaving them out denies nothing. -/
+theorem withoutStricter_admits (admitted : policy.decide call snapshot journal = .admit) :
+    policy.withoutStricter.decide call snapshot journal = .admit := by
+  obtain ⟨contract, found, fits, h⟩ := decide_eq_admit_iff.mp admitted
+  obtain ⟨⟨permit, mem, kind, holds⟩, requires, forbids, errors⟩ := conclude_results_iff.mp h
+  have fewer (rule : Rule) (h : rule ∈ policy.withoutStricter.applicable contract) : rule ∈ policy.applicable contract := by
+    simp_all [Policy.applicable, Policy.withoutStricter]
+  refine decide_eq_admit_iff.mpr ⟨contract, found, fits, conclude_results_iff.mpr ⟨⟨permit, ?_, kind, holds⟩, ?_, ?_, ?_⟩⟩
+  · simp_all [Policy.applicable, Policy.withoutStricter, Rule.optional]
+  · exact fun rule h => requires rule (fewer rule h)
+  · exact fun rule h => forbids rule (fewer rule h)
+  · exact fun rule h => errors rule (fewer rule h)
+
 /-- A denial never comes without a reason: it names a failed rule or an error. -/
 theorem denial_has_reason {failed : List Failure} {errors : List RuleError}
     (denied : policy.decide call snapshot journal = .deny failed errors) : failed ≠ [] ∨ errors ≠ [] := by

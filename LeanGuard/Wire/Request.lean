@@ -25,8 +25,10 @@ abbrev Journals := Std.HashMap (String × String) Followed
 
 def failField {α : Type} (name message : String) : Except WireError α := .error (WireError.inField ⟨"", message⟩ name)
 
+/-- The policy of that name, or with the suffix behind the name, the policy without its stricter rules. -/
 def policyNamed (policies : List Policy) (name : String) : Except WireError Policy :=
-  match policies.find? (·.name == name) with
+  match policies.find? (·.name == name) <|>
+      ((policies.find? fun p => p.name ++ withoutStricterSuffix == name).map Policy.withoutStricter) with
   | some p => .ok p
   | none => failField "policy" s!"no policy named “{name}”; there are: {", ".intercalate (policies.map (·.name))}"
 

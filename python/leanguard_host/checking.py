@@ -8,6 +8,7 @@ from leanguard_host.client import Connection, DaemonError, DaemonLostError, conn
 from leanguard_host.failing import ADMITTED, DENIED, failures
 from leanguard_host.feedback import printable
 from leanguard_host.jsonfiles import CALL_LIMIT, FILE_LIMIT, InputError, Source, parse, read
+from leanguard_host.naming import policy_name
 from leanguard_host.out import Progressing, as_json, note, say
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def run(
     json_: bool = False,
     repair: bool = False,
     no_daemon: bool = False,
+    without_stricter: bool = False,
     timeout: float = 2.0,
 ) -> int:
     """The command `leanguard check`; returns its exit code.
@@ -51,6 +53,7 @@ def run(
         if [snapshot, journal, call].count("-") > 1:
             raise InputError("standard input", "one file to be `-`", "more than one")
         sources = read(call, CALL_LIMIT), read(snapshot, FILE_LIMIT), read(journal, FILE_LIMIT)
+        policy = policy_name(policy, stricter=not without_stricter)
         decision = check(policy, *sources, timeout=timeout, reporter=reporter, daemon=not no_daemon)
     if repair:
         note("This version does not look for repairs.")

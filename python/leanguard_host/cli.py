@@ -17,7 +17,7 @@ from typing import Any
 from leanguard_host.failing import DENIED, INTERRUPTED
 
 _VALUES = {f"--{name}": name for name in ("policy", "snapshot", "journal", "call", "timeout")}
-_FLAGS = {"--json": "json_", "--repair": "repair", "--no-daemon": "no_daemon"}
+_FLAGS = {"--json": "json_", "--repair": "repair", "--no-daemon": "no_daemon", "--without-stricter": "without_stricter"}
 
 
 def plain_check(arguments: list[str]) -> dict[str, Any] | None:

@@ -66,6 +66,9 @@ Repair = Annotated[
     bool, typer.Option("--repair", help="Look for a nearby call that is admitted (not in this version).")
 ]
 Portable = Annotated[bool, typer.Option("--portable", help="The portable one, even where the official one is usable.")]
+WithoutStricter = Annotated[
+    bool, typer.Option("--without-stricter", help="Leave out the rules that are stricter than the policy's source.")
+]
 NoDaemon = Annotated[
     bool, typer.Option("--no-daemon", help="Do without the background process: slower, leaves nothing running.")
 ]
@@ -80,6 +83,7 @@ def check(
     json_: AsJson = False,
     repair: Repair = False,
     no_daemon: NoDaemon = False,
+    without_stricter: WithoutStricter = False,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="A decision that takes longer is a denial.")] = 2.0,
 ) -> None:
     """Decide one tool call. A FILE of `-` is standard input (for one of them)."""
@@ -93,6 +97,7 @@ def check(
         json_=json_,
         repair=repair,
         no_daemon=no_daemon,
+        without_stricter=without_stricter,
         timeout=timeout,
     )
     raise typer.Exit(code)
@@ -128,7 +133,8 @@ def policies(json_: AsJson = False, no_daemon: NoDaemon = False) -> None:
             say(f"    {contract['tool']}({arguments})", (f"  {contract['access']}", "dim"))
         say("  rules")
         for rule in policy["rules"]:
-            say("    ", (rule["id"], "title"), f"  {rule['kind']}: {rule['sentence']}")
+            stricter = "  stricter" if rule["stricter"] else ""
+            say("    ", (rule["id"], "title"), f"  {rule['kind']}: {rule['sentence']}", (stricter, "dim"))
 
 
 @app.command()
@@ -226,13 +232,22 @@ def replay(
         bool, typer.Option("--assume-consent", help="Look past consent, which a transcript can't show.")
     ] = False,
     workers: Annotated[int, typer.Option(min=1, help="How many Lean processes share the work.")] = 1,
+    without_stricter: WithoutStricter = False,
     json_: AsJson = False,
 ) -> None:
     """Decide every call of recorded episodes, and tell what was denied by which rule, and carried out all the same."""
     from leanguard_host.replay import run
 
     raise typer.Exit(
-        run(episodes=episodes, policy=policy, data=data, json_=json_, assume_consent=assume_consent, workers=workers)
+        run(
+            episodes=episodes,
+            policy=policy,
+            data=data,
+            json_=json_,
+            assume_consent=assume_consent,
+            workers=workers,
+            without_stricter=without_stricter,
+        )
     )
 
 

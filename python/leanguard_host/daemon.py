@@ -182,7 +182,7 @@ class Server:
             "lean_pid": self._engine.process.pid,
             "socket": str(self._path),
             "toolchain": self._engine.toolchain,
-            "policies": sorted(self._engine.digests),
+            "policies": sorted(policy["name"] for policy in self._engine.policies),
             "requests": self._requests,
             "up_seconds": round(time.monotonic() - self._started, 1),
             "idle_seconds": self._idle,

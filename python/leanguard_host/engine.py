@@ -16,6 +16,7 @@ from leanguard_host.feedback import printable
 from leanguard_host.jsonfiles import InputError
 from leanguard_host.lean.errors import LeanUnavailable
 from leanguard_host.models import Call, Decision, Event, Snapshot
+from leanguard_host.naming import WITHOUT_STRICTER, base_name, policy_name
 from leanguard_host.wire import (
     UNAVAILABLE,
     RefusedError,
@@ -69,7 +70,7 @@ class UnknownPolicyError(Exception):
     """
 
     def __init__(self, name: str, names: Sequence[str]) -> None:
-        self.name, self.names = name, tuple(names)
+        self.name, self.names = (name := base_name(name)), tuple(names)
         close = difflib.get_close_matches(name.lower(), self.names, n=1, cutoff=0.5)
         self.nearest = close[0] if close else None
         hint = f" Did you mean {self.nearest}?" if self.nearest else ""
@@ -126,16 +127,23 @@ def toolchain_text(toolchain: Toolchain) -> str:
 
 
 def policy_digest(policy: str, keys: Mapping[str, str]) -> str:
-    """Names the content of a policy: its module and all that it imports, or the whole package if it has no module."""
+    """Names the content of a policy: its module and all that it imports, or the whole package if it has no module.
+
+    A policy without its stricter rules has another digest than the policy with them.
+    """
 
     def plain(name: str) -> str:
         return name.rpartition(".")[2].replace("_", "").replace("-", "").lower()
 
-    modules = [module for module in keys if plain(module) == plain(policy)]
+    def hashed(text: str) -> str:
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    modules = [module for module in keys if plain(module) == plain(base_name(policy))]
     if len(modules) == 1:
-        return f"sha256:{keys[modules[0]]}"
-    whole = "\n".join(f"{module} {key}" for module, key in sorted(keys.items()))
-    return f"sha256:{hashlib.sha256(whole.encode()).hexdigest()}"
+        key = keys[modules[0]]
+    else:
+        key = hashed("\n".join(f"{module} {key}" for module, key in sorted(keys.items())))
+    return f"sha256:{hashed(key + WITHOUT_STRICTER) if policy.endswith(WITHOUT_STRICTER) else key}"
 
 
 EVENT_SECONDS = 0.005
@@ -160,7 +168,8 @@ class Engine:
         self.toolchain = toolchain
         self.restarts = True
         self.policies = self._ask_policies()
-        self.digests = {policy["name"]: policy_digest(policy["name"], keys) for policy in self.policies}
+        names = [policy_name(p["name"], stricter=stricter) for p in self.policies for stricter in (True, False)]
+        self.digests = {name: policy_digest(name, keys) for name in names}
 
     @classmethod
     def start(cls, reporter: Reporter | None = None, *, toolchain: Toolchain | None = None) -> Self:
@@ -198,7 +207,7 @@ class Engine:
             UnknownPolicyError: there is not.
         """
         if name not in self.digests:
-            raise UnknownPolicyError(name, sorted(self.digests))
+            raise UnknownPolicyError(name, sorted(policy["name"] for policy in self.policies))
 
     def decide(self, policy: str, call: Call, snapshot: Snapshot, journal: Sequence[Event], timeout: float) -> Decision:
         """Decide a call. Whatever goes wrong is a denial with the reason; the process is restarted for the next call.
@@ -248,7 +257,7 @@ class Engine:
             UnknownPolicyError: there is no such policy.
         """
         self.require_policy(policy)
-        contracts = next(known.get("contracts") for known in self.policies if known["name"] == policy)
+        contracts = next(known.get("contracts") for known in self.policies if known["name"] == base_name(policy))
         return next((found for found in contracts or [] if found.get("tool") == tool), None)
 
     def _revive(self) -> None:
@@ -273,6 +282,18 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+class WithoutStricter:
+    """Decides as an engine does, by the policies without their stricter rules."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Over an engine, which it does not end."""
+        self.engine = engine
+
+    def decide(self, policy: str, call: Call, snapshot: Snapshot, journal: Sequence[Event], timeout: float) -> Decision:
+        """As `Engine.decide`."""
+        return self.engine.decide(policy_name(policy, stricter=False), call, snapshot, journal, timeout)
 
 
 def start_process(built: BuildResult) -> LeanLink:

@@ -36,6 +36,7 @@ from leanguard_host.execution import (
 from leanguard_host.jsonfiles import FILE_LIMIT, InputError, describe, json_path, parse_lines, read
 from leanguard_host.lean.errors import LeanUnavailable, ToolchainUnavailable
 from leanguard_host.models import Call, Decision, Event, M, ModelError, Snapshot, read_model
+from leanguard_host.naming import policy_name
 from leanguard_host.store import JournalError, JournalStore, now_ms, open_store
 from leanguard_host.wire import BAD_INPUT, UNAVAILABLE, RefusedError, WrongAnswerError, denial
 
@@ -109,6 +110,7 @@ class Guard:
         policy: str = "retail",
         journal: JournalLike | JournalStore | None = None,
         *,
+        stricter: bool = True,
         toolchain: Toolchain | None = None,
         timeout: float = 2.0,
         engine: Engine | None = None,
@@ -120,6 +122,8 @@ class Guard:
             policy: the policy's name.
             journal: a store or its address (`sqlite:///journal.db`, `postgresql://...`), which `execute` needs; or
                 the events so far; a file of them is read again for each check.
+            stricter: with the rules that are marked as stricter than the policy's source. Without them the policy has
+                another name (`retail:without-stricter`) and digest, which every decision tells.
             toolchain: which Lean; found or installed if None.
             timeout: seconds that a decision may take. A slower one is a denial.
             engine: a started Lean to share with other guards; this guard does not end it.
@@ -130,7 +134,7 @@ class Guard:
         """
         if timeout <= 0:
             raise ValueError("timeout must be more than 0 seconds")
-        self.policy = policy
+        self.policy = policy = policy_name(policy, stricter=stricter)
         self.timeout = timeout
         self._journal: JournalLike | None = None if isinstance(journal, JournalStore) else journal
         self._own = engine is None

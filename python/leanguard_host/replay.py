@@ -186,13 +186,14 @@ def run(
     json_: bool = False,
     assume_consent: bool = False,
     workers: int = 1,
+    without_stricter: bool = False,
 ) -> int:
     """The command `leanguard replay`; returns its exit code.
 
     Raises:
         SystemExit: the input can't be used, or there is no usable Lean.
     """
-    from leanguard_host.engine import Engine
+    from leanguard_host.engine import Engine, WithoutStricter
 
     with failures(json_), Progressing() as reporter, ExitStack() as engines:
         path = Path(episodes)
@@ -206,7 +207,8 @@ def run(
             open_backend(policy, Path(data))  # before Lean is installed, built or started
         except DataError as error:
             raise InputError("--data", f"a folder with the {policy} database", str(error)) from error
-        deciders: list[Decider] = [engines.enter_context(Engine.start(reporter)) for _ in range(workers)]
+        started = [engines.enter_context(Engine.start(reporter)) for _ in range(workers)]
+        deciders: list[Decider] = [WithoutStricter(engine) if without_stricter else engine for engine in started]
         try:
             summary = replay(
                 path,
