@@ -355,6 +355,19 @@ def test_a_long_journal_is_no_reason_to_deny(tmp_path: Path) -> None:
     assert ran.out.startswith("admitted")
 
 
+def test_feedback_for_a_model() -> None:
+    injected = options(call=EXAMPLES / "call_injected.json")
+    told = {style: leanguard("check", *injected, "--feedback", style) for style in ("bare", "rules", "hints")}
+    assert {ran.code for ran in told.values()} == {1}
+    assert told["bare"].out == "The call was denied and not made.\n"
+    assert "- retail.payment (policy prohibition)\n" in told["rules"].out
+    assert "Use a payment method that is on the customer's account" in told["hints"].out
+    assert leanguard("check", *options(), "--feedback=hints").out == "The call is admitted.\n"
+    refused(leanguard("check", *injected, "--feedback", "long"), "--feedback: expected one of bare, rules, hints")
+    both = leanguard("check", *injected, "--feedback", "bare", "--json")
+    assert (both.code, both.json["error"]["expected"][:9]) == (2, "no --json")
+
+
 def test_without_the_stricter_rules() -> None:
     decided = {}
     for flags in ((), ("--without-stricter",)):

@@ -41,6 +41,24 @@ def test_check(guard: Guard, call: Any, snapshot: Any, events: Any) -> None:
     assert "Authenticate the customer first" in denial.feedback()
 
 
+def test_the_same_denial_again_says_what_would_change_it(guard: Guard, call: Any, snapshot: Any, events: Any) -> None:
+    first = guard.check(call, snapshot=snapshot, journal=events[:-1])
+    assert failed(first) == ["retail.confirmation"]
+    assert not first.again
+    other = {**call, "arguments": {**call["arguments"], "payment_method_id": "none"}}
+    assert not guard.check(other, snapshot=snapshot, journal=events[:-1]).again  # another call
+    assert not guard.check(call, snapshot={**snapshot, "conversation": "c"}, journal=events[:-1]).again
+    second = guard.check(call, snapshot={**snapshot, "revision": "r9"}, journal=events[:-1])
+    assert second.again
+    assert "their confirmation of exactly this call." in second.feedback()
+    assert second.feedback().startswith(first.feedback().splitlines()[0])
+    assert second.feedback().splitlines()[1:] == first.feedback().splitlines()[1:]
+    assert not guard.check(call, snapshot=snapshot).again  # for other reasons
+    assert not guard.check(call, snapshot=snapshot, journal=events[:-1]).again
+    assert guard.check(call, snapshot=snapshot, journal=events).admitted
+    assert not guard.check(call, snapshot=snapshot, journal=events[:-1]).again  # it was admitted meanwhile
+
+
 def test_models_and_mappings(guard: Guard, call: Any, snapshot: Any, events: Any) -> None:
     as_models = [Event.model_validate(event) for event in events]
     proposed, state = Call.model_validate(call), Snapshot.model_validate(snapshot)

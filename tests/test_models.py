@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import unicodedata
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from leanguard_host.feedback import LIMIT, feedback
+from leanguard_host.feedback import LIMIT, STYLES, Style, feedback
 from leanguard_host.inputs import read_inputs
 from leanguard_host.jsonfiles import InputError, JsonValueError, Source, exact, parse, parse_lines, read
 from leanguard_host.models import Call, Decision, Event, FailedRule, ModelError, RuleError, Snapshot, read_model
@@ -239,6 +240,16 @@ def test_a_decision_fits_its_reasons() -> None:
             decision(**changes)
 
 
+CATEGORIES = (
+    "invalid invocation",
+    "state incompatibility",
+    "temporal incompatibility",
+    "authorization failure",
+    "policy prohibition",
+    "effect not modelled",
+)
+
+
 def test_feedback_wording() -> None:
     assert decision().feedback() == (
         "The call was denied and not made.\n- Do it right. (state incompatibility; d.rule)"
@@ -262,15 +273,63 @@ def test_feedback_repeats_no_text_of_the_backend() -> None:
     assert "The rule d.rule could not be evaluated" in text
 
 
+def test_feedback_styles() -> None:
+    errors = (RuleError(rule="host.arguments", message="arguments.x: missing"), RuleError(rule="d.two", message="m"))
+    denied = decision(errors=errors)
+    assert denied.feedback("bare") == "The call was denied and not made."
+    assert denied.feedback("rules") == (
+        "The call was denied and not made.\n- d.rule (state incompatibility)\n"
+        "- The rule d.two could not be evaluated on the data at hand."
+    )
+    assert denied.feedback("hints") == denied.feedback()
+    assert denied.feedback().splitlines()[1:3] == [
+        "- Do it right. (state incompatibility; d.rule)",
+        "- arguments.x: missing",
+    ]
+    with pytest.raises(ValueError, match="bare, rules, hints, not 'long'"):
+        denied.feedback("long")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_a_repeated_denial_says_what_would_change_it(category: str) -> None:
+    rule = FailedRule(id="d.rule", kind="require", category=category, hint="Do it right.")
+    first = decision(failed_rules=(rule,))
+    second = first.marked_again()
+    assert (first.again, second.again) == (False, True)
+    for style in STYLES:
+        assert "denied before" not in first.feedback(style)
+        told = second.feedback(style)
+        assert told.startswith("The call was denied and not made. It was denied before for the same reasons")
+        assert "What would change that: " in told.splitlines()[0]
+        assert told.splitlines()[1:] == first.feedback(style).splitlines()[1:]
+    assert second.model_dump() == first.model_dump()
+
+
 @given(
     st.booleans(),
-    st.lists(st.tuples(st.text(max_size=300), st.text(max_size=50), st.text(max_size=900)), max_size=30),
-    st.lists(st.tuples(st.sampled_from(["host.arguments", "r.one", "r.two"]), st.text(max_size=900)), max_size=30),
+    st.lists(
+        st.tuples(st.text(max_size=300), st.sampled_from(CATEGORIES) | st.text(max_size=50), st.text(max_size=900)),
+        max_size=30,
+    ),
+    st.lists(
+        st.tuples(st.sampled_from(["host.arguments", "r.one", "r.two", "host.unavailable"]), st.text(max_size=900)),
+        max_size=30,
+    ),
+    st.sampled_from(STYLES),
+    st.booleans(),
 )
 def test_feedback_is_short_and_printable(
-    admitted: bool, failed: list[tuple[str, str, str]], errors: list[tuple[str, str]]
+    admitted: bool, failed: list[tuple[str, str, str]], errors: list[tuple[str, str]], style: Style, again: bool
 ) -> None:
-    text = feedback(admitted, failed, errors)
+    text = feedback(admitted, failed, errors, style, again=again)
     assert len(text) <= LIMIT
-    assert text == feedback(admitted, failed, errors)
-    assert all(character == "\n" or character.isprintable() or ord(character) > 0x9F for character in text)
+    assert text == feedback(admitted, failed, errors, style, again=again)
+    assert not any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in text.replace("\n", ""))
+    assert text.count("\n") <= len(failed) + len(errors) + 1
+
+
+def test_the_longest_opening_leaves_room_for_a_line() -> None:
+    failed = [(f"d.{index}", category, "x" * 300) for index, category in enumerate(CATEGORIES)]
+    text = feedback(False, failed, [("r.one", "m")], again=True)
+    assert len(text) <= LIMIT
+    assert text.splitlines()[1].startswith("- xxxxxxxxxx")

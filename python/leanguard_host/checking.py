@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from leanguard_host.client import Connection, DaemonError, DaemonLostError, connect, connect_or_start
 from leanguard_host.failing import ADMITTED, DENIED, failures
-from leanguard_host.feedback import printable
+from leanguard_host.feedback import STYLES, Style, feedback, printable
 from leanguard_host.jsonfiles import CALL_LIMIT, FILE_LIMIT, InputError, Source, parse, read
 from leanguard_host.naming import policy_name
 from leanguard_host.out import Progressing, as_json, note, say
@@ -40,6 +41,7 @@ def run(
     repair: bool = False,
     no_daemon: bool = False,
     without_stricter: bool = False,
+    style: str | None = None,
     timeout: float = 2.0,
 ) -> int:
     """The command `leanguard check`; returns its exit code.
@@ -50,6 +52,10 @@ def run(
     with failures(json_), Progressing() as reporter:
         if not 0 < timeout <= _LONGEST_TIMEOUT:
             raise InputError("--timeout", f"more than 0 and at most {_LONGEST_TIMEOUT:g} seconds", f"{timeout:g}")
+        if style is not None and style not in STYLES:
+            raise InputError("--feedback", f"one of {', '.join(STYLES)}", json.dumps(style))
+        if style is not None and json_:
+            raise InputError("--feedback", "no --json beside it: it prints what a model is told", "both")
         if [snapshot, journal, call].count("-") > 1:
             raise InputError("standard input", "one file to be `-`", "more than one")
         sources = read(call, CALL_LIMIT), read(snapshot, FILE_LIMIT), read(journal, FILE_LIMIT)
@@ -59,6 +65,8 @@ def run(
         note("This version does not look for repairs.")
     if json_:
         as_json(decision)
+    elif style is not None:
+        show_feedback(decision, style)
     else:
         show_decision(decision)
     return ADMITTED if decision["verdict"] == "admit" else DENIED
@@ -73,6 +81,14 @@ def show_decision(decision: dict[str, Any]) -> None:
     for error in decision["errors"]:
         say("  ", (error["rule"], "title"), " (", ("error", "warn"), ")")
         say("    ", error["message"])
+
+
+def show_feedback(decision: dict[str, Any], style: Style) -> None:
+    """Print what a model is told about a decision."""
+    rules = [(rule["id"], rule["category"], rule["hint"]) for rule in decision["failed_rules"]]
+    errors = [(error["rule"], error["message"]) for error in decision["errors"]]
+    for line in feedback(decision["verdict"] == "admit", rules, errors, style).splitlines():
+        say(line)
 
 
 def reach(reporter: Reporter) -> Connection | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from leanguard_host.failing import DENIED, INTERRUPTED
 
-_VALUES = {f"--{name}": name for name in ("policy", "snapshot", "journal", "call", "timeout")}
+_VALUES = {f"--{name}": name for name in ("policy", "snapshot", "journal", "call", "timeout")} | {"--feedback": "style"}
 _FLAGS = {"--json": "json_", "--repair": "repair", "--no-daemon": "no_daemon", "--without-stricter": "without_stricter"}
 
 

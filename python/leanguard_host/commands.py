@@ -84,6 +84,10 @@ def check(
     repair: Repair = False,
     no_daemon: NoDaemon = False,
     without_stricter: WithoutStricter = False,
+    feedback: Annotated[
+        str | None,
+        typer.Option(metavar="STYLE", help="Print what a model would be told instead: bare, rules or hints."),
+    ] = None,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="A decision that takes longer is a denial.")] = 2.0,
 ) -> None:
     """Decide one tool call. A FILE of `-` is standard input (for one of them)."""
@@ -98,6 +102,7 @@ def check(
         repair=repair,
         no_daemon=no_daemon,
         without_stricter=without_stricter,
+        style=feedback,
         timeout=timeout,
     )
     raise typer.Exit(code)

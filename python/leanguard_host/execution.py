@@ -14,11 +14,12 @@ import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 from leanguard_host import owners
 from leanguard_host.adapter import DefiniteFailure, Phase, Reservation, Settled, method
+from leanguard_host.denials import Denials
 from leanguard_host.engine import Engine
 from leanguard_host.feedback import printable
 from leanguard_host.following import Follower, LostTrackError, StepAnswer
@@ -257,6 +258,7 @@ class Session:
         self._lock = threading.RLock()
         self._dirty = False
         self._closings: deque[_Closing] = deque()
+        self._denials = Denials()
 
     # --- transactions ---
 
@@ -331,7 +333,8 @@ class Session:
     def check(self, call: Call, snapshot: Snapshot) -> Decision:
         """Decide over the journal, and record nothing. Every failure is a denial."""
         try:
-            return self._following(lambda: self._follower.decide(call, self._current(snapshot)))
+            decision = self._following(lambda: self._follower.decide(call, self._current(snapshot)))
+            return self._denials.note(call, snapshot, decision)
         except _FAULTS as error:
             reason = str(error)
         except Exception as error:  # a fault of ours must not look like an admission either
@@ -374,6 +377,10 @@ class Session:
         except _FAULTS as error:
             return self.fault(error, snapshot.revision)
         reached("begun")
+        if isinstance(begun, Grant):
+            self._denials.note(call, snapshot, begun.decision)
+        elif begun is not None:
+            begun = replace(begun, decision=self._denials.note(call, snapshot, begun.decision))
         return begun
 
     def _begin(self, section: Transaction, call: Call, snapshot: Snapshot, since: int) -> Grant | Execution | None:

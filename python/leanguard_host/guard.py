@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from leanguard_host.adapter import Adapter, Reservation, method
+from leanguard_host.denials import Denials
 from leanguard_host.engine import Engine, UnknownPolicyError
 from leanguard_host.execution import (
     ARGUMENTS,
@@ -142,6 +143,7 @@ class Guard:
         self._opened: JournalStore | None = None
         self._session: Session | None = None
         self._asyncs: AsyncGuard | None = None
+        self._denials = Denials()
         try:
             self._engine = engine or Engine.start(toolchain=toolchain)
         except ToolchainUnavailable as error:
@@ -197,7 +199,8 @@ class Guard:
             return self._denial(BAD_INPUT, str(problem), revision)
         if self._closed:
             return self._denial(UNAVAILABLE, "The call could not be checked: the guard is closed.", revision)
-        return self._engine.decide(self.policy, proposed, found, events, self.timeout)
+        decision = self._engine.decide(self.policy, proposed, found, events, self.timeout)
+        return self._denials.note(proposed, found, decision)
 
     async def acheck(
         self,

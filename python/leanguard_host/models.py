@@ -11,10 +11,19 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from leanguard_host.feedback import feedback
+from leanguard_host.feedback import Style, feedback
 from leanguard_host.jsonfiles import LARGEST, LONGEST_NAME, JsonValueError, describe, exact, json_path
 
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)")
@@ -162,6 +171,7 @@ class Decision(_Model):
     toolchain: str
     elapsed_ms: Annotated[float, Field(ge=0)]
     repair: None = None
+    _again: bool = PrivateAttr(default=False)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -174,10 +184,29 @@ class Decision(_Model):
         """Whether the call may run."""
         return self.verdict == "admit"
 
-    def feedback(self) -> str:
-        """What to tell the model: stable wording, at most 600 characters, nothing that a tool returned."""
+    @property
+    def again(self) -> bool:
+        """Whether the guard denied the same call for the same reasons before."""
+        return self._again
+
+    def marked_again(self) -> Self:
+        """The same decision, as one that the guard made before."""
+        copy = self.model_copy()
+        copy._again = True
+        return copy
+
+    def feedback(self, style: Style = "hints") -> str:
+        """What to tell the model: stable wording, at most 600 characters, nothing that a tool returned.
+
+        Args:
+            style: `bare` tells that the call was denied, `rules` also by which rules, `hints` also what to do.
+
+        Raises:
+            ValueError: there is no such style.
+        """
         rules = [(rule.id, rule.category, rule.hint) for rule in self.failed_rules]
-        return feedback(self.admitted, rules, [(error.rule, error.message) for error in self.errors])
+        errors = [(error.rule, error.message) for error in self.errors]
+        return feedback(self.admitted, rules, errors, style, again=self.again)
 
 
 class ModelError(ValueError):

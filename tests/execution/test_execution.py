@@ -90,6 +90,18 @@ def test_a_consent_admits_once(ready: Guard, shop: Shop) -> None:
     assert shop.effects("#1") == 0
 
 
+def test_the_same_denial_again_says_what_would_change_it(guard: Guard, shop: Shop) -> None:
+    prepare(guard, shop, "#7")
+    call = exchange("#7")
+    asked = [guard.execute(call, shop.exchange, adapter=shop) for _ in range(2)]
+    assert [done.status for done in asked] == ["needs_confirmation"] * 2
+    assert [done.decision.again for done in asked] == [False, True]
+    assert "their confirmation of exactly this call" in asked[1].feedback()
+    assert asked[1].proposal_id
+    assert guard.confirm(asked[1].proposal_id, by=CUSTOMER).accepted
+    assert guard.execute(call, shop.exchange, adapter=shop).executed
+
+
 def test_a_changed_argument(ready: Guard, shop: Shop) -> None:
     done = ready.execute(exchange("#1", "gift_card_7003"), shop.exchange, adapter=shop)
     assert "protocol.arguments_changed" in failed(done) and not done.executed
