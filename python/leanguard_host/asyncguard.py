@@ -255,7 +255,7 @@ class AsyncGuard:
         await self.close()
 
 
-async def _either(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+async def _either(function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
     """Call a function in a thread, or a coroutine function in the loop."""
     if inspect.iscoroutinefunction(function):
         return await function(*arguments, **named)

@@ -39,6 +39,8 @@ HOST_ERRORS: tuple[dict[str, Any], ...] = tuple(
         ("host.answer", "Try again later.", "Lean's answer did not fit the question, so it was not believed."),
         ("host.request", "Correct the call and try again.", "Lean could not read the question."),
         ("host.input", "Correct the call and try again.", "The call, the snapshot or the journal can't be used."),
+        ("host.call", "Correct the call and try again.", "The call can't be read, or there is no such tool here."),
+        ("host.snapshot", "Try again later.", "The backend's state could not be read, or kept changing."),
     )
 )
 """The ids under which `errors` tells that there was no evaluation at all."""

@@ -13,7 +13,7 @@ import logging
 import threading
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
@@ -31,11 +31,18 @@ from leanguard_host.wire import BAD_INPUT, UNAVAILABLE, RefusedError, WrongAnswe
 T = TypeVar("T")
 Status = Literal["executed", "denied", "needs_confirmation", "failed", "unknown"]
 
+OnDenial = Literal["feedback", "raise", "end"]
+"""What a denial does: the feedback is answered in the place of the result; or `ToolDenied` is raised; or `TurnEnded`,
+which no `except Exception` of an agent loop catches."""
+
 SNAPSHOT = "host.snapshot"
 """The rule under which an error says that the adapter did not tell the backend's state."""
 
 ARGUMENTS = "host.arguments"
 """The rule under which an error says that the tool does not take the arguments."""
+
+CALL = "host.call"
+"""The rule under which an error says that a model's message holds a call that can't be read, or of no tool."""
 
 PROTOCOL_KINDS = frozenset(
     {"proposal", "admission", "consent", "reservation", "dispatch", "outcome", "expiry", "reconciliation"}
@@ -72,11 +79,12 @@ class ToolDenied(Exception):  # noqa: N818 - the public name
 
     Attributes:
         execution: what came of the call.
+        messages: where the call was one of a model's message, the answers to all of them; the later ones were not made.
     """
 
-    def __init__(self, execution: Execution) -> None:
+    def __init__(self, execution: Execution, messages: Sequence[dict[str, Any]] = ()) -> None:
         super().__init__(execution.feedback())
-        self.execution = execution
+        self.execution, self.messages = execution, list(messages)
 
 
 class TurnEnded(BaseException):
@@ -86,11 +94,12 @@ class TurnEnded(BaseException):
 
     Attributes:
         execution: what came of the call.
+        messages: where the call was one of a model's message, the answers to all of them; the later ones were not made.
     """
 
-    def __init__(self, execution: Execution) -> None:
+    def __init__(self, execution: Execution, messages: Sequence[dict[str, Any]] = ()) -> None:
         super().__init__(execution.feedback())
-        self.execution = execution
+        self.execution, self.messages = execution, list(messages)
 
 
 @dataclass(frozen=True)
@@ -706,6 +715,16 @@ def _reservation(item: Mapping[str, Any]) -> Reservation:
         resource=None if resource is None else read_model(Resource, resource),
         revision=item["revision"],
     )
+
+
+def known_setting(on_denial: str) -> None:
+    """Check a setting of what a denial does.
+
+    Raises:
+        ValueError: there is no such setting.
+    """
+    if on_denial not in ("feedback", "raise", "end"):
+        raise ValueError(f'on_denial must be "feedback", "raise" or "end", not {on_denial!r}')
 
 
 def _both(decided: Decision, refused: Decision) -> Decision:

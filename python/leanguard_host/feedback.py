@@ -19,7 +19,7 @@ LIMIT = 600
 """Most characters of a feedback."""
 
 _LINE_LIMIT = 240
-_REPEATED = "host.arguments"
+_REPEATED = ("host.arguments", "host.call")
 _UNAVAILABLE = ("host.unavailable", "host.answer", "host.request")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -84,8 +84,8 @@ def feedback(
         return ADMITTED
     if not failed_rules and errors and all(rule in _UNAVAILABLE for rule, _ in errors):
         return UNAVAILABLE
-    repeated = [message for rule, message in errors if rule == _REPEATED]
-    unevaluated = sorted({rule for rule, _ in errors if rule != _REPEATED})
+    repeated = [message for rule, message in errors if rule in _REPEATED]
+    unevaluated = sorted({rule for rule, _ in errors if rule not in _REPEATED})
     text = DENIED
     if again:
         text += " " + _again([category for _, category, _ in failed_rules], bool(unevaluated))

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from leanguard_host.adapter import Adapter, Reservation, method
+from leanguard_host.adapter import Adapter, DefiniteFailure, Reservation, method
 from leanguard_host.denials import Denials
 from leanguard_host.engine import Engine, UnknownPolicyError
 from leanguard_host.execution import (
@@ -24,6 +24,7 @@ from leanguard_host.execution import (
     Denied,
     Execution,
     Grant,
+    OnDenial,
     Session,
     Settlement,
     ToolDenied,
@@ -32,6 +33,7 @@ from leanguard_host.execution import (
     arguments_for,
     failure,
     fits,
+    known_setting,
     state,
 )
 from leanguard_host.jsonfiles import FILE_LIMIT, InputError, describe, json_path, parse_lines, read
@@ -47,11 +49,6 @@ if TYPE_CHECKING:
 
 JournalLike = Sequence[Event | Mapping[str, Any]] | str | PathLike[str]
 """Events, oldest first, or the path of a file with one on each line."""
-
-
-OnDenial = Literal["feedback", "raise", "end"]
-"""What a guarded tool function does when its call is denied: answer `Denied`, whose text is for the model; raise
-`ToolDenied`; or raise `TurnEnded`, which no `except Exception` of an agent loop catches."""
 
 _FAULTS = (JournalError, LeanUnavailable, RefusedError, WrongAnswerError)
 
@@ -237,8 +234,11 @@ class Guard:
 
         Raises:
             RuntimeError: the guard has no journal store.
+            TypeError: the tool is a coroutine function, which `AsyncGuard` runs.
         """
         session = self.session()
+        if inspect.iscoroutinefunction(tool):
+            raise TypeError("a coroutine function is run by AsyncGuard: await guard.asyncs().execute(...)")
         granted = self._granted(session, call, tool, lambda proposed: adapter.snapshot(proposed))
         if isinstance(granted, Execution):
             return granted
@@ -246,6 +246,9 @@ class Guard:
             return refused
         try:
             value = self._run(session, granted, tool, adapter, timeout)
+            if inspect.iscoroutine(value):  # of a callable that does not show it
+                value.close()
+                raise DefiniteFailure("the tool is asynchronous, and AsyncGuard runs it; nothing was done")
         except BaseException as error:
             if isinstance(error, _GivenUp):
                 return granted.result("unknown", error=error)  # recorded, and will be again
@@ -452,7 +455,9 @@ class Guard:
             function: the tool; it gets what it is called with, by name.
             adapter: reads the backend.
             name: the tool's name in the policy; the function's own if None. One that no contract names is denied.
-            on_denial: what a denial does.
+            on_denial: what a denial does: the function answers `Denied`, which is false and whose text is for the
+                model; or raises `ToolDenied`; or raises `TurnEnded`, which no `except Exception` of an agent loop
+                catches.
             timeout: seconds to wait for the tool.
 
         Raises:
@@ -460,8 +465,7 @@ class Guard:
             ValueError: `on_denial` is none of the settings.
             RuntimeError: the guard has no journal store.
         """
-        if on_denial not in ("feedback", "raise", "end"):
-            raise ValueError(f'on_denial must be "feedback", "raise" or "end", not {on_denial!r}')
+        known_setting(on_denial)
         self.session()
         if function is None:
             return functools.partial(self.tool, adapter=adapter, name=name, on_denial=on_denial, timeout=timeout)
