@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any
 
 from leanguard_host.adapters.tau2 import Session
@@ -10,7 +11,7 @@ from leanguard_host.adapters.tau2.airline import Airline
 from leanguard_host.adapters.tau2.backend import Backend
 from leanguard_host.adapters.tau2.retail import Retail
 from leanguard_host.adapters.tau2.telecom import Telecom
-from leanguard_host.models import Call, Decision
+from leanguard_host.models import Call, Decision, Event, Snapshot
 
 Row = dict[str, Any]
 
@@ -200,6 +201,31 @@ def telecom(bill: str = "Overdue", **lines: Row) -> Telecom:
 line = _line
 
 
+@dataclass(frozen=True)
+class Situation:
+    """A call that a test decided: in which state, after what, and how."""
+
+    policy: str
+    call: Call
+    snapshot: Snapshot
+    journal: tuple[Event, ...]
+    decision: Decision
+
+    @property
+    def failed(self) -> set[str]:
+        """The rules that denied it; `!` marks those that could not be evaluated."""
+        rules = {rule.id for rule in self.decision.failed_rules}
+        return rules | {f"!{error.rule}" for error in self.decision.errors if error.rule not in rules}
+
+    def wire(self) -> Row:
+        """As Lean reads it."""
+        return {
+            "call": self.call.wire(),
+            "snapshot": self.snapshot.wire(),
+            "journal": [event.wire() for event in self.journal],
+        }
+
+
 class Chat:
     """A conversation whose calls are decided and, when admitted, carried out."""
 
@@ -208,7 +234,10 @@ class Chat:
     passed: dict[str, set[str]]
     """Of each policy the tools of which a call was admitted."""
 
-    tried, passed = {}, {}
+    recorded: list[Situation]
+    """Every call that was decided as its test expected, by the whole policies."""
+
+    tried, passed, recorded = {}, {}, []
 
     def __init__(self, engine: Any, backend: Backend, conversation: str = "chat-1") -> None:
         self.engine = engine
@@ -230,20 +259,27 @@ class Chat:
         call = Call(tool=tool, arguments=copy.deepcopy(arguments))
         if confirm and tool in self.session.backend.writes:
             self.session.confirm(call)
+        self._snapshot = self.session.snapshot(call)
         policy = self.session.backend.name
-        return call, self.engine.decide(policy, call, self.session.snapshot(call), self.session.journal, 60.0)
+        return call, self.engine.decide(policy, call, self._snapshot, self.session.journal, 60.0)
+
+    def _record(self, call: Call, decision: Decision) -> None:
+        if decision.policy == self.session.backend.name:
+            journal = tuple(self.session.journal)
+            self.recorded.append(Situation(decision.policy, call, self._snapshot, journal, decision))
 
     def ok(self, tool: str, *, confirm: bool = True, **arguments: Any) -> Chat:
         """The call is admitted and carried out."""
         call, decision = self.decide(tool, confirm, arguments)
         assert decision.admitted, (decision.failed_rules, decision.errors)
         self.passed.setdefault(self.session.backend.name, set()).add(tool)
+        self._record(call, decision)
         self.session.run(call)
         return self
 
     def no(self, rules: str, tool: str, *, confirm: bool = True, **arguments: Any) -> Chat:
         """The call is denied by exactly these rules; `!` marks one that could not be evaluated."""
-        _, decision = self.decide(tool, confirm, arguments)
+        call, decision = self.decide(tool, confirm, arguments)
         failed = {rule.id for rule in decision.failed_rules}
         self.tried.setdefault(self.session.backend.name, set()).update(failed)
         name = self.session.backend.name
@@ -251,4 +287,5 @@ class Chat:
         assert not decision.admitted
         wanted = {r if "." in r else f"!{name}.{r[1:]}" if r[0] == "!" else f"{name}.{r}" for r in rules.split()}
         assert found == wanted, (decision.failed_rules, decision.errors)
+        self._record(call, decision)
         return self
