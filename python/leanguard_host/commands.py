@@ -59,8 +59,6 @@ app.add_typer(toolchain_app, name="toolchain")
 app.add_typer(daemon_app, name="daemon")
 app.add_typer(journal_app, name="journal")
 
-_EVERY = {"every": "every tool", "writing": "every tool that writes"}
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Repair = Annotated[
     bool, typer.Option("--repair", help="Look for a nearby call that is admitted (not in this version).")
@@ -151,9 +149,7 @@ def explain(
     json_: AsJson = False,
     no_daemon: NoDaemon = False,
 ) -> None:
-    """Say what a rule is about and what to do when it fails; or, with --theorems, what is proved of LeanGuard."""
-    import difflib
-
+    """Say what a rule is about, in English and in Lean, with examples; or, with --theorems, what is proved."""
     if (rule is None) != theorems:
         with failures(json_):
             raise InputError("RULE", "either the id of a rule or --theorems", "both" if theorems else "neither")
@@ -161,31 +157,15 @@ def explain(
         _show_theorems(json_)
         return
 
-    from leanguard_host.builtin import HOST_ERRORS, HOST_RULES
     from leanguard_host.checking import ask_policies
+    from leanguard_host.explaining import explained, show
 
     with failures(json_), Progressing() as reporter:
-        known: dict[str, dict[str, Any]] = {}
-        for each in (*HOST_RULES, *HOST_ERRORS):
-            known[each["id"]] = {**each, "policies": []}
-        for policy in ask_policies(reporter=reporter, daemon=not no_daemon):
-            for each in policy["rules"]:
-                known.setdefault(each["id"], {**each, "policies": []})["policies"].append(policy["name"])
-        if rule not in known:
-            close = difflib.get_close_matches(rule.lower(), known, n=1, cutoff=0.5)
-            hint = f" (did you mean {close[0]}?)" if close else ""
-            raise InputError("RULE", "the id of a rule; `leanguard policies` lists them", repr(rule) + hint)
-    found = known[rule]
+        found = explained(rule, ask_policies(reporter=reporter, daemon=not no_daemon))
     if json_:
         as_json(found)
-        return
-    tools = found["tools"]
-    about = _EVERY.get(tools, tools) if isinstance(tools, str) else ", ".join(tools)
-    say((found["id"], "title"))
-    rows = [("kind", found["kind"]), ("category", found["category"]), ("says", found["sentence"])]
-    rows += [("tools", about), ("policies", ", ".join(found["policies"]) or "all"), ("hint", found["hint"])]
-    for name, text in rows:
-        say("  ", (f"{name:<9}", "dim"), text)
+    else:
+        show(found)
 
 
 def _show_theorems(json_: bool) -> None:

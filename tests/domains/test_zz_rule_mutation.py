@@ -6,12 +6,16 @@ The calls that those tests decided are decided again by policies with one fault 
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+from choosing import tools_of, write
 from worlds import Chat, Situation
+
+from leanguard_host.examples import file_of
 
 SOURCE = Path(__file__).with_name("Mutants.lean")
 CHUNK = 25
@@ -70,9 +74,14 @@ def test_every_rule_lets_a_call_through_and_denies_one(engine: Any, name: str) -
     policy = next(policy for policy in engine.policies if policy["name"] == name)
     admitted = {s.call.tool for s in situations if s.decision.admitted}
     denied = {rule.id for s in situations for rule in s.decision.failed_rules}
-    writing = {contract["tool"] for contract in policy["contracts"] if contract["access"] == "write"}
     for rule in policy["rules"]:
-        tools = writing if rule["tools"] == "writing" else set(rule["tools"])
-        assert tools & admitted, rule["id"]
+        assert tools_of(policy, rule) & admitted, rule["id"]
         always = rule["kind"] == "permit" and rule["condition"] == ALWAYS_TRUE
         assert always or rule["id"] in denied, rule["id"]
+
+
+@pytest.mark.skipif("LEANGUARD_WRITE_EXAMPLES" not in os.environ, reason="writes the examples of `leanguard explain`")
+@pytest.mark.parametrize("name", ["retail", "airline", "telecom"])
+def test_write_the_examples(engine: Any, name: str) -> None:
+    policy = next(policy for policy in engine.policies if policy["name"] == name)
+    write(engine, file_of(name), policy, recorded(name))
