@@ -218,22 +218,33 @@ def replay(
     ] = False,
     workers: Annotated[int, typer.Option(min=1, help="How many Lean processes share the work.")] = 1,
     without_stricter: WithoutStricter = False,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also write one page with filters, timelines and a chart.")
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Keep in this file what is decided; if it exists, go on from there."),
+    ] = None,
     json_: AsJson = False,
 ) -> None:
-    """Decide every call of recorded episodes, and tell what was denied by which rule, and carried out all the same."""
-    from leanguard_host.replay import run
+    """Decide every call of recorded episodes, and tell what was denied by which rule, and carried out all the same.
 
-    raise typer.Exit(
-        run(
-            episodes=episodes,
-            policy=policy,
-            data=data,
-            json_=json_,
-            assume_consent=assume_consent,
-            workers=workers,
-            without_stricter=without_stricter,
-        )
+    Exit codes: 0 replayed, 2 input that can't be used, 3 no usable Lean, 130 interrupted.
+    """
+    from leanguard_host.replay.command import run
+
+    code = run(
+        episodes=episodes,
+        policy=policy,
+        data=data,
+        json_=json_,
+        html=html,
+        resume=resume,
+        assume_consent=assume_consent,
+        workers=workers,
+        without_stricter=without_stricter,
     )
+    raise typer.Exit(code)
 
 
 @app.command()

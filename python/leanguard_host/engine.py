@@ -291,6 +291,12 @@ class WithoutStricter:
         """Over an engine, which it does not end."""
         self.engine = engine
 
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """Of each policy the digest of what decides, under the policy's own name."""
+        names = [policy["name"] for policy in self.engine.policies]
+        return {name: self.engine.digests[policy_name(name, stricter=False)] for name in names}
+
     def decide(self, policy: str, call: Call, snapshot: Snapshot, journal: Sequence[Event], timeout: float) -> Decision:
         """As `Engine.decide`."""
         return self.engine.decide(policy_name(policy, stricter=False), call, snapshot, journal, timeout)

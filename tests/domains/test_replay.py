@@ -7,29 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recorded import call, episode
 from worlds import airline
 
 from leanguard_host.adapters.tau2 import DOMAINS, open_backend
 from leanguard_host.adapters.tau2.backend import DataError, midnight, milliseconds
-from leanguard_host.replay import replay
-
-
-def call(tool: str, result: str | None = "{}", **arguments: Any) -> list[dict[str, Any]]:
-    """A call in tau-bench's form and its result."""
-    function = {"name": tool, "arguments": json.dumps(arguments)}
-    messages: list[dict[str, Any]] = [
-        {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": function}]}
-    ]
-    return messages + ([{"role": "tool", "tool_call_id": "1", "content": result}] if result is not None else [])
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The invented airline's database, as a benchmark's folder has it."""
-    data = airline(business=airline().data["reservations"]["R1"] | {"cabin": "business"}).data
-    (tmp_path / "airline").mkdir()
-    (tmp_path / "airline" / "db.json").write_text(json.dumps(data), encoding="utf-8")
-    return tmp_path
+from leanguard_host.replay import CONSENT, replay
 
 
 def run(engine: Any, folder: Path, *lines: str, consent: bool = False) -> dict[str, Any]:
@@ -37,12 +20,6 @@ def run(engine: Any, folder: Path, *lines: str, consent: bool = False) -> dict[s
     file = folder / "episodes.jsonl"
     file.write_text("\n".join(lines), encoding="utf-8")
     return replay(file, "airline", folder, [engine], assume_consent=consent).as_json()
-
-
-def episode(*parts: list[dict[str, Any]]) -> str:
-    """An episode in which Ada says who she is."""
-    said = [{"role": "user", "content": "I am ada_1"}]
-    return json.dumps({"task_id": 1, "trial": 0, "traj": said + [message for part in parts for message in part]})
 
 
 def test_what_was_forbidden_and_done(engine: Any, folder: Path) -> None:
@@ -57,9 +34,12 @@ def test_what_was_forbidden_and_done(engine: Any, folder: Path) -> None:
     assert (summary["calls"], summary["admitted"], summary["denied"]) == (5, 2, 3)
     assert summary["consent_not_shown"] == 1
     assert summary["forbidden_executed_by_rule"] == {"airline.cancel": 1}
+    assert summary["forbidden_executed_by_category"] == {"policy prohibition": 1}
+    assert summary["by_category"] == {CONSENT: 3, "policy prohibition": 2, "state incompatibility": 1}
     assert summary["contradictions"] == 1  # the recording says that the last one failed; here a second one does not
     assumed = run(engine, folder, text, consent=True)
     assert (assumed["forbidden_executed"], assumed["admitted"], assumed["consent_not_shown"]) == (1, 3, 0)
+    assert CONSENT not in assumed["by_category"]
 
 
 def test_a_cut_file_is_told_and_the_rest_is_read(engine: Any, folder: Path) -> None:
@@ -85,7 +65,7 @@ def test_strange_calls_are_denied(engine: Any, folder: Path) -> None:
     assert summary["denied"] == summary["calls"] == 6
     assert summary["by_rule"]["host.unknown_tool"] == 1
     assert summary["forbidden_executed"] == 0
-    assert set(summary["by_category"]) == {"invalid invocation", "not evaluated"}
+    assert set(summary["by_category"]) == {"invalid invocation"}
 
 
 def test_results_that_contradict_the_database(engine: Any, folder: Path) -> None:

@@ -105,6 +105,11 @@ class Backend(ABC):
         self._own, other._own = set(), set()
         return other
 
+    def digest(self) -> str:
+        """A name for the whole database: equal ones have equal names."""
+        text = json.dumps(self.data, sort_keys=True, default=str)  # dates of a TOML file
+        return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
     def has(self, tool: str) -> bool:
         """Whether the domain has that agent tool."""
         return hasattr(self, f"tool_{tool}")

@@ -18,14 +18,16 @@ _ERRORS = ("Error", "error")
 class Step:
     """One thing of an episode, in its order."""
 
-    kind: Literal["customer", "call", "device", "confirmed"]
-    """The customer's words; the agent's call; a call on the customer's own device; a confirmation from a trusted
-    screen, which only tasks have."""
+    kind: Literal["customer", "agent", "call", "device", "confirmed"]
+    """The customer's words; the agent's, which are for readers alone; the agent's call; a call on the customer's own
+    device; a confirmation from a trusted screen, which only tasks have."""
     text: str = ""
     tool: Any = None
     arguments: Any = None
     failed: bool | None = None
     """Whether the recorded result says that the call failed; None if there is no result."""
+    result: str = ""
+    """The recorded result, for readers alone."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,13 @@ class Unreadable:
     reason: str
 
 
+def episode_files(path: Path) -> list[Path]:
+    """The episode files of a folder in their order, or the one file itself."""
+    if not path.is_dir():
+        return [path]
+    return sorted(file for file in path.rglob("*") if file.suffix in (".json", ".jsonl") and file.is_file())
+
+
 def read_episodes(path: Path) -> Iterator[Episode | Unreadable]:
     """The episodes of a JSON or JSONL file, or of the files of a folder. What can't be read is told, the rest is read.
 
@@ -53,7 +62,7 @@ def read_episodes(path: Path) -> Iterator[Episode | Unreadable]:
         OSError: the file or folder can't be read.
     """
     if path.is_dir():
-        for file in sorted(p for p in path.rglob("*") if p.suffix in (".json", ".jsonl")):
+        for file in episode_files(path):
             yield from read_episodes(file)
         return
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -103,8 +112,13 @@ def _episodes(value: Any, place: str, name: str) -> Iterator[Episode | Unreadabl
         yield Unreadable(place, "expected `traj`, `messages`, `simulations` or `evaluation_criteria`")
 
 
+def _object(value: Any) -> Json:
+    """The value if it is an object; else one without fields."""
+    return value if isinstance(value, dict) else {}
+
+
 def _preparation(task: Mapping[str, Any]) -> list[Json]:
-    return objects((task.get("initial_state") or {}).get("initialization_actions"))
+    return objects(_object(task.get("initial_state")).get("initialization_actions"))
 
 
 def _steps(messages: list[Any]) -> Iterator[Step]:
@@ -113,8 +127,8 @@ def _steps(messages: list[Any]) -> Iterator[Step]:
         if not isinstance(message, dict):
             continue
         role, content = message.get("role"), message.get("content")
-        if role == "user" and isinstance(content, str):
-            yield Step("customer", text=content)
+        if role in ("user", "assistant") and isinstance(content, str) and content:
+            yield Step("customer" if role == "user" else "agent", text=content)
         following = iter(messages[index + 1 :])
         for call in objects(message.get("tool_calls")):
             function = call["function"] if isinstance(call.get("function"), dict) else call
@@ -123,8 +137,10 @@ def _steps(messages: list[Any]) -> Iterator[Step]:
                 with contextlib.suppress(ValueError, RecursionError):  # else it is kept as it is, and denied
                     arguments = json.loads(arguments)
             device = role == "user" or call.get("requestor") == "user"
-            failed = _failed(next(following, None))
-            yield Step("device" if device else "call", "", function.get("name"), arguments, failed)
+            answer = next(following, None)
+            yield Step(
+                "device" if device else "call", "", function.get("name"), arguments, _failed(answer), _result(answer)
+            )
 
 
 def _failed(result: Any) -> bool | None:
@@ -135,9 +151,13 @@ def _failed(result: Any) -> bool | None:
     return str(result.get("content")).startswith(_ERRORS)
 
 
+def _result(result: Any) -> str:
+    return str(result.get("content")) if isinstance(result, dict) and result.get("role") == "tool" else ""
+
+
 def _solution(task: Json) -> Iterator[Step]:
     """The reference actions; what an honest agent does between them is `reference.honest`."""
-    instructions = ((task.get("user_scenario") or {}).get("instructions")) or {}
+    instructions = _object(task.get("user_scenario")).get("instructions") or {}
     if isinstance(instructions, dict):
         yield Step("customer", text=str(instructions.get("known_info") or ""))
     else:
