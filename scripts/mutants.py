@@ -42,11 +42,6 @@ DISAGREEMENT = "Lean says"  # how the differential tests report one
 SEED = 3
 TEST_SECONDS = 900
 PROOF_SECONDS = 240  # a fault can send a tactic on a search without end; the sound package is held to it too
-NO_POLICIES = """import LeanGuard.Spec.Read
-import LeanGuard.Wire.Request
-
-def LeanGuard.policies : List LeanGuard.Policy := []
-"""
 
 
 class CheckError(Exception):
@@ -114,9 +109,6 @@ def package_copy(fault: Fault | None) -> Iterator[Path]:
                 shutil.copytree(ROOT / name, copy / name)  # .lake: what the official toolchain has built
         for file in (*ROOT.glob("*.lean"), ROOT / "lean-toolchain"):
             shutil.copy2(file, copy)
-        # The tests bring policies of their own. Without the package's, and without its proofs, the program that they
-        # ask is compiled in a fraction of the time, and also where a proof is broken.
-        (copy / "policies" / "Policies.lean").write_text(NO_POLICIES, encoding="utf-8")
         if fault:
             fault.plant(copy)
         yield copy

@@ -5,8 +5,8 @@ import LeanGuard.Wire.Decode
 /-!
 # The Lean side of the differential tests
 
-Decodes formulas, histories and policies from JSON and prints what Lean makes of them. Test code: the package does not import it. It is
-given to the warm process as a command, without its import line, and called with `#eval`.
+A program that decodes formulas, histories and policies from JSON, a batch on each line, and prints what Lean makes of them. Test code: the
+package does not import it.
 
 A moment is an event as on the wire, or an object with `call`, `snapshot` and `resource`. Formulas are lists, as in
 `["since", 5, ["kind", "a"], ["top"]]`; a window is a number of milliseconds, or null.
@@ -202,4 +202,12 @@ def answer (text : String) : Json :=
 
 end LeanGuard.Oracle
 
-def oracle (text : String) : IO Unit := IO.println (LeanGuard.Oracle.answer text).compress
+def main (_ : List String) : IO Unit := do
+  let stdin ← IO.getStdin
+  let stdout ← IO.getStdout
+  repeat
+    let line ← stdin.getLine
+    if line.isEmpty then break
+    -- The mark before an answer tells it from what the portable Lean itself prints.
+    stdout.putStr ("\u001e" ++ (LeanGuard.Oracle.answer line).compress ++ "\n")
+    stdout.flush

@@ -120,10 +120,14 @@ function replaceStreams(FS) {
 }
 
 function fail(text) {
-  say(`leanguard: the Lean program ended badly: ${text}\n${debug ? '' : noise}\n`);
+  say(`${debug ? '' : noise}\nleanguard: the Lean program ended badly: ${text}\n`); // last, where it is read
   process.exit(70);
 }
-const explain = (error) => fail(`${(error && error.errno) || ''} ${(error && error.stack) || error}`);
+const explain = (error) => {
+  // Thrown by Emscripten when a worker thread has crashed, so that the event loop gets to the message that tells why.
+  if (error === 'unwind') setTimeout(() => fail('a thread of it crashed'), 2000);
+  else fail(`${(error && error.errno) || ''} ${(error && error.stack) || error}`);
+};
 process.on('uncaughtException', explain);
 process.on('unhandledRejection', explain);
 
