@@ -251,6 +251,26 @@ def test_both_ways_to_ask_give_the_same_answer(engine: Engine, call: Any, snapsh
     ask_both_ways(engine, call, snapshot, events[:-1], "deny", env)
 
 
+def test_recursion_without_end_ends_lean_and_nothing_else(
+    engine: Engine, call: Any, snapshot: Any, events: Any
+) -> None:
+    """A stack that nothing checks would be worse: what lies below it would be written over."""
+    with pytest.raises(LeanCrashed):
+        engine.process.command("def deep : Nat → Nat | 0 => 0 | n + 1 => deep n + 1\n#eval deep 1000000", timeout=120.0)  # type: ignore[attr-defined]
+    journal = [Event.model_validate(event) for event in events]
+    asked = Call.model_validate(call), Snapshot.model_validate(snapshot)
+    assert engine.decide("retail", *asked, journal, timeout=10.0).admitted
+
+
+@pytest.mark.parametrize("count", [100, 10_000])
+def test_many_events_at_once(engine: Engine, count: int) -> None:
+    event = {"kind": "authentication", "principal": "p", "conversation": "c", "revision": "r"}
+    events = [{**event, "time": n, "resource": {"type": "order", "id": f"#{n}"}} for n in range(count)]
+    told = engine.ask({"op": "observe", "policy": "retail", "journal_id": f"many-{count}", "events": events}, 120.0)
+    assert told["events_seen"] == count
+    engine.ask({"op": "reset", "journal_id": f"many-{count}"}, 10.0)
+
+
 def ask_both_ways(engine: Engine, call: Any, snapshot: Any, events: Any, verdict: str, env: int | None) -> int:
     journal = [Event.model_validate(event) for event in events]
     question = admission("retail", Call.model_validate(call), Snapshot.model_validate(snapshot), journal)

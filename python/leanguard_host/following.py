@@ -18,8 +18,8 @@ from leanguard_host.models import Call, Decision, Event, FailedRule, RuleError, 
 from leanguard_host.store import Head, StoredEvent
 from leanguard_host.wire import RefusedError, WrongAnswerError, read_decision
 
-# Lean decodes a list by recursion, and the portable one has a small stack: 250 small events at once end it.
-_CHUNK_EVENTS, _CHUNK_CHARACTERS = 64, 64 << 10
+# Others wait for Lean while it reads a chunk: a second or so.
+_CHUNK_EVENTS, _CHUNK_CHARACTERS = 1000, 1 << 20
 _LOST = ("guard.journal_id", "guard.events_seen")
 
 

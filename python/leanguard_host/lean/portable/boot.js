@@ -180,6 +180,17 @@ function leanObjects(Module) {
   return { x, words, string, constructor, array, list, name, constant, result };
 }
 
+// The main thread's stack in Lean's memory has 64 KiB, below it lie Lean's variables, and nothing checks where it ends. Deep recursion
+// wrote over them. With a large one, the other stack ends first, V8's own, which is checked.
+const STACK_BYTES = 64 << 20;
+
+function enlargeStack({ wasmExports: x }) {
+  const end = (x.malloc(STACK_BYTES) + 15) & ~15;
+  const base = (end + STACK_BYTES - 32) & ~15;
+  x.emscripten_stack_set_limits(base, end);
+  x._emscripten_stack_restore(base);
+}
+
 const RUN_MAIN = '_ZN4lean2ir8run_mainERKNS_16elab_environmentERKNS_7optionsERKNS_8list_refINS_10string_refEEE';
 
 function runProgram(Module) {
@@ -243,7 +254,11 @@ globalThis.Module = {
     if (slow) process.env.LEAN_PATH = '/lib/lean';
     else FS.chdir(process.cwd());
   }],
-  onRuntimeInitialized: () => (slow ? replaceStreams(Module.FS) : runProgram(Module)),
+  onRuntimeInitialized: () => {
+    enlargeStack(Module);
+    if (slow) replaceStreams(Module.FS);
+    else runProgram(Module);
+  },
 };
 
 const file = path.join(home, 'lean.js');
