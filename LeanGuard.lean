@@ -10,5 +10,6 @@ import LeanGuard.LeanLTL
 import LeanGuard.Theorems
 import LeanGuard.Wire.Decode
 import LeanGuard.Wire.Encode
+import LeanGuard.Wire.Example
 import LeanGuard.Wire.Request
 import LeanGuard.Wire.Protocol

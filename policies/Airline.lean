@@ -4,7 +4,7 @@ import Shared
 # Airline
 
 Reservations are booked, changed and cancelled; certificates compensate for disrupted trips. Each rule states sentences of the English policy, in
-its order; the sentences that no call can break are listed at the end.
+its order; `unenforced` lists the sentences that no call can break.
 -/
 
 namespace LeanGuard.Airline
@@ -327,7 +327,8 @@ def reservationOwner : Rule where
   condition := .now "the reservation is the customer's" <| holds fun p => do
     guard (isCustomer p (← (← reservation p).needSymbol user_id))
 
-/-- "The API does not check these for the agent, so the agent must make sure the rules apply before calling the API!" "All payment methods must
+/-- "The API does not check these for the agent, so the agent must make sure the rules apply before calling the API!" "The
+API does not check that cancellation rules are met, so the agent must make sure the rules apply before calling the API!" "All payment methods must
 already be in user profile." "Always confirms the facts before offering compensation." -/
 def observed : Rule where
   id := "airline.observed"
@@ -351,8 +352,10 @@ def active : Rule where
 
 /-- "Cabin class must be the same across all the flights in a reservation." "Each reservation can have at most five passengers." "Each reservation
 can use at most one travel certificate, at most one credit card, and at most three gift cards." "All payment methods must already be in user
-profile." "Each extra baggage is 50 dollars." "The travel insurance is 30 dollars per passenger." Delayed, on-time and flying flights "cannot be
-booked". -/
+profile." "The agent needs to collect the first name, last name, and date of birth for each passenger. All passengers must fly the same flights in
+the same cabin." "If the booking user is a regular member ... 4 free checked bags for each business passenger. Each extra baggage is 50 dollars."
+"The travel insurance is 30 dollars per passenger." "If the status is delayed or on time, the flight has not taken off, cannot be booked." "If the
+status is flying, the flight has taken off but not landed, cannot be booked." -/
 def booking : Rule where
   id := "airline.booking"
   kind := .require
@@ -365,7 +368,10 @@ def booking : Rule where
   condition := .and (.now "the booking fits" bookingFits) (.now "the booking is paid" bookingPaid)
 
 /-- "Basic economy flights cannot be modified. Other reservations can be modified without changing the origin, destination, and trip type."
-"Cabin cannot be changed if any flight in the reservation has already been flown." "If the flights are changed, the user needs to provide a
+"Cabin cannot be changed if any flight in the reservation has already been flown. In other cases, all reservations, including basic economy, can
+change cabin without changing the flights. Cabin class must remain the same across all the flights in the same reservation; changing cabin for just
+one flight segment is not possible." "If the price after cabin change is higher than the original price, the user is required to pay for the
+difference." "If the flights are changed, the user needs to provide a
 single gift card or credit card for payment or refund method. The payment method must already be in user profile." -/
 def flightsRule : Rule where
   id := "airline.flights"
@@ -378,7 +384,7 @@ def flightsRule : Rule where
     credit card or gift card of the profile settles the difference."
   condition := .and (.now "the change fits" changeFits) (.now "the change is paid" changePaid)
 
-/-- "The user can modify passengers but cannot modify the number of passengers." -/
+/-- "The user can modify passengers but cannot modify the number of passengers. Even a human agent cannot modify the number of passengers." -/
 def passengersRule : Rule where
   id := "airline.passengers"
   kind := .require
@@ -413,9 +419,11 @@ def cancel : Rule where
     class, or with insurance."
   condition := .now "the reservation may be cancelled" cancellable
 
-/-- "Do not compensate if the user is regular member and has no travel insurance and flies (basic) economy." "Cancelled flights ...: $100 times the
-number of passengers." "Delayed flights ... after confirming the facts and changing or cancelling the reservation: $50 times the number of
-passengers." "Do not offer compensation for any other reason." -/
+/-- "Do not compensate if the user is regular member and has no travel insurance and flies (basic) economy." "Only compensate if the
+user is a silver/gold member or has travel insurance or flies business." "If the user complains about cancelled flights in a reservation, the agent
+can offer a certificate ... $100 times the number of passengers." "If the user complains about delayed flights in a reservation and wants to change
+or cancel the reservation, the agent can offer a certificate ... $50 times the number of passengers." "Do not offer compensation for any other
+reason than the ones listed above." -/
 def compensation : Rule where
   id := "airline.compensation"
   kind := .require
@@ -438,6 +446,47 @@ def confirmation : Rule where
   sentence := "Before a change is made, its details are listed and the customer confirms them explicitly."
   condition := confirmed
 
+/-! ## Sentences without a rule -/
+
+/-- No tool call can break these; the reason stands with each. -/
+def unenforced : List Unenforced := [
+  { sentences := ["The current time is 2024-05-15 15:00:00 EST."], reason := "The snapshot has the trusted time." },
+  { sentences := [
+      "You should not provide any information, knowledge, or procedures not provided by the user or available tools, or give subjective \
+        recommendations or comments."]
+    reason := "It is about the text that the customer reads." },
+  { sentences := [
+      "You should only make one tool call at a time ... If you respond to the user, you should not make a tool call at the same time."]
+    reason := "It is about the model's turn, which no call shows; that two calls on one reservation never overlap is host.no_overlap." },
+  { sentences := ["You should deny user requests that are against this policy."]
+    reason := "The rules deny the calls; the refusal itself is text." },
+  { sentences := [
+      "You should transfer the user to a human agent if and only if the request cannot be handled within the scope of your actions. To transfer, \
+        first make a tool call to transfer_to_human_agents, and then send the message ... to the user."]
+    reason := "Whether a request can be handled is in the conversation; a transfer changes nothing of the bookings." },
+  { sections := ["Domain Basic"], reason := "Facts about the data; which statuses can be booked is in airline.booking and airline.flights." },
+  { sentences := [
+      "The agent should then ask for the trip type, origin, destination.",
+      "The agent should ask if the user wants to buy the travel insurance.",
+      "If the user doesn't know their reservation id, the agent should help locate it using available tools."]
+    reason := "Questions to the customer; the call has the answers." },
+  { sentences := ["The remaining amount of a travel certificate is not refundable."]
+    reason := "The airline keeps these accounts; no argument of a call asks for a refund." },
+  { sentences := ["Do not add checked bags that the user does not need."]
+    reason := "What the customer needs is in the conversation; they confirm the number." },
+  { sentences := [
+      "The travel insurance ... enables full refund if the user needs to cancel the flight given health or weather reasons.",
+      "The agent must also obtain the reason for cancellation (change of plan, airline cancelled flight, or other reasons)"]
+    reason := "No argument of a call has the reason for a cancellation; that there is insurance is in airline.cancel." },
+  { sentences := [
+      "Some flight segments can be kept, but their prices will not be updated based on the current price.",
+      "If the price after cabin change is lower than the original price, the user is should be refunded the difference.",
+      "The refund will go to original payment methods within 5 to 7 business days."]
+    reason := "The airline does this once the call is made." },
+  { sentences := ["The user cannot add insurance after initial booking."], reason := "No tool adds insurance to a reservation." },
+  { sentences := ["Do not proactively offer a compensation unless the user explicitly asks for one."]
+    reason := "Who asked is in the conversation." }]
+
 def policy : Policy where
   name := "airline"
   title := "Airline: reservations and compensation"
@@ -445,32 +494,6 @@ def policy : Policy where
   rules := [
     readPermit, changePermit, identity, userOwner, reservationOwner, observed, active, booking, flightsRule, passengersRule, baggage, cancel,
     compensation, confirmation, noOverlap]
-
-/-!
-## Sentences without a rule
-
-No tool call can break these; the reason stands behind each.
-
-- "You should not provide any information, knowledge, or procedures not provided by the user or available tools, or give subjective
-  recommendations": about the text that the customer reads.
-- "You should only make one tool call at a time, and ... not respond to the user simultaneously": about the model's turn, which the call doesn't
-  show. That two calls on one reservation never overlap is `host.no_overlap`.
-- "You should deny user requests that are against this policy": the rules deny the calls; the refusal itself is text.
-- "You should transfer the user to a human agent if and only if ...", "transfer is needed", and the message that follows: whether a request can be
-  handled is in the conversation; a transfer changes no booking.
-- The descriptions of users, flights and reservations, and which statuses can be booked: facts, used by `airline.booking` and `airline.flights`.
-- "The agent should then ask for the trip type, origin, destination", "needs to collect the first name, last name, and date of birth", "should
-  ask if the user wants to buy the travel insurance", "help locate it using available tools": questions; the call must have the answers.
-- "The remaining amount of a travel certificate is not refundable": the airline's own accounting; no argument of a call asks for a refund.
-- "Do not add checked bags that the user does not need": what the customer needs is in the conversation; they confirm the number.
-- "Some flight segments can be kept, but their prices will not be updated", "Cabin class must remain the same across all the flights": the tool has
-  one cabin for all flights and keeps the prices itself.
-- "The user cannot add insurance after initial booking", "Even a human agent cannot modify the number of passengers": no tool adds insurance; the
-  number is held by `airline.passengers`.
-- "The agent must also obtain the reason for cancellation", "the reason for cancellation is covered by insurance": no argument carries it.
-- "The refund will go to original payment methods within 5 to 7 business days": the airline does it.
-- "Do not proactively offer a compensation unless the user explicitly asks for one", "If the user complains about ...": who asked is in the
-  conversation.
--/
+  unenforced := unenforced
 
 end LeanGuard.Airline

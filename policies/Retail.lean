@@ -4,7 +4,7 @@ import Shared
 # Retail
 
 Pending orders are cancelled or changed, delivered orders returned or exchanged. Each rule states one sentence of the English policy, in its
-order; the sentences that no call can break are listed at the end.
+order; `unenforced` lists the sentences that no call can break.
 -/
 
 namespace LeanGuard.Retail
@@ -158,7 +158,8 @@ def returnFits : Pending → Read Bool := holds fun p => do
 
 /-! ## Rules -/
 
-/-- Anyone may be looked up: that is how a customer is authenticated; products are no one's. -/
+/-- "Locating their user id via email, or via name + zip code": anyone may be looked up, since that is how a customer is authenticated; products
+are no one's. -/
 def lookupPermit : Rule where
   id := "retail.lookup_permit"
   kind := .permit
@@ -171,7 +172,8 @@ def lookupPermit : Rule where
     always be asked to take over."
   condition := .top
 
-/-- "Once the user has been authenticated, you can provide the user with information about order, product, profile information." -/
+/-- "Once the user has been authenticated, you can provide the user with information about order, product, profile information." "Provide information
+about their own profile, orders, and related products." -/
 def readPermit : Rule where
   id := "retail.read_permit"
   kind := .permit
@@ -193,7 +195,8 @@ def cancelPermit : Rule where
   condition := .now "the reason is acceptable" fun p => do
     return [sym!"no longer needed", sym!"ordered by mistake"].contains (← p.arguments.needSymbol reason)
 
-/-- "You can help users cancel or modify pending orders, return or exchange delivered orders, modify their default user address." -/
+/-- "As a retail agent, you can help users: cancel or modify pending orders, return or exchange delivered orders, modify their default user address." "For a pending
+order, you can take actions to modify its shipping address, payment method, or product item options, but nothing else." -/
 def changePermit : Rule where
   id := "retail.change_permit"
   kind := .permit
@@ -214,7 +217,7 @@ def exchangePermit : Rule where
   condition := .top
 
 /-- "At the beginning of the conversation, you have to authenticate the user identity by locating their user id via email, or via name + zip
-code." -/
+code. This has to be done even when the user already provides the user id." A given id is no authentication. -/
 def identity : Rule where
   id := "retail.identity"
   kind := .require
@@ -224,7 +227,7 @@ def identity : Rule where
   sentence := "The customer is authenticated before anything else is done for them."
   condition := authenticated
 
-/-- "You can only help one user per conversation, and must deny any requests for tasks related to any other user." -/
+/-- "You can only help one user per conversation ..., and must deny any requests for tasks related to any other user." -/
 def profileOwner : Rule where
   id := "retail.profile_owner"
   kind := .require
@@ -235,7 +238,7 @@ def profileOwner : Rule where
   condition := .now "the profile is the customer's" fun p => do
     return isCustomer p (← p.arguments.needSymbol user_id)
 
-/-- "You can only help one user per conversation, and must deny any requests for tasks related to any other user." -/
+/-- "You can only help one user per conversation ..., and must deny any requests for tasks related to any other user." -/
 def orderOwner : Rule where
   id := "retail.order_owner"
   kind := .require
@@ -256,8 +259,9 @@ def statusObserved : Rule where
   sentence := "The order's status is checked before the order is changed."
   condition := observed
 
-/-- "An order can only be cancelled (modified) if its status is 'pending'." Once its items were changed the status is another one: "The agent
-will not be able to modify or cancel the order anymore." -/
+/-- "Generally, you can only take action on pending or delivered orders." "An order can only be cancelled if its status is 'pending'." "An order
+can only be modified if its status is 'pending'." Once its items were changed the status is another one: "This action can only be called once,
+and will change the order status to 'pending (items modifed)'. The agent will not be able to modify or cancel the order anymore." -/
 def pending : Rule where
   id := "retail.pending"
   kind := .require
@@ -267,7 +271,8 @@ def pending : Rule where
   sentence := "An order can be cancelled or changed only if its status is pending and its items have not been changed."
   condition := .now "the order is pending" (orderHasStatus sym!"pending")
 
-/-- "An order can only be returned (exchanged) if its status is 'delivered'." -/
+/-- "Generally, you can only take action on pending or delivered orders." "An order can only be returned if its status is 'delivered'." "An order
+can only be exchanged if its status is 'delivered'." -/
 def delivered : Rule where
   id := "retail.delivered"
   kind := .require
@@ -299,7 +304,8 @@ def exchangeOnce : Rule where
   sentence := "An exchange can be made once for an order, with all its items together."
   condition := .within [.resource] (.once .unbounded (succeeded exchange_delivered_order_items))
 
-/-- "For a pending order, each item can be modified to an available new item of the same product but of different product option." -/
+/-- "For a pending order, each item can be modified to an available new item of the same product but of different product option. There cannot be
+any change of product types." -/
 def modifyItems : Rule where
   id := "retail.modify_items"
   kind := .require
@@ -309,7 +315,8 @@ def modifyItems : Rule where
   sentence := "Each item can be changed only to an available item of the same product with other options."
   condition := .now "the new items fit" replacementsFit
 
-/-- "For a delivered order, each item can be exchanged to an available new item of the same product but of different product option." -/
+/-- "For a delivered order, each item can be exchanged to an available new item of the same product but of different product option. There cannot
+be any change of product types." -/
 def exchangeItems : Rule where
   id := "retail.exchange_items"
   kind := .require
@@ -320,7 +327,8 @@ def exchangeItems : Rule where
   condition := .now "the new items fit" replacementsFit
 
 /-- "The user must provide a payment method to pay or receive refund of the price difference. If the user provides a gift card, it must have
-enough balance to cover the price difference." "The user can only choose a single payment method different from the original payment method." -/
+enough balance to cover the price difference." "The user can only choose a single payment method different from the original payment method."
+"If the user wants the modify the payment method to gift card, it must have enough balance to cover the total amount." -/
 def payment : Rule where
   id := "retail.payment"
   kind := .require
@@ -333,7 +341,8 @@ def payment : Rule where
   condition := .now "the payment method fits" fun p =>
     if p.call.tool == modify_pending_order_payment then newPaymentFits p else differenceFits p
 
-/-- "The refund must either go to the original payment method, or an existing gift card." -/
+/-- "The user needs to provide a payment method to receive the refund. The refund must either go to the original payment method, or an existing gift
+card." -/
 def return_ : Rule where
   id := "retail.return"
   kind := .require
@@ -344,7 +353,8 @@ def return_ : Rule where
   condition := .now "the return fits" returnFits
 
 /-- "Before taking any action that updates the database (cancel, modify, return, exchange), you must list the action details and obtain
-explicit user confirmation (yes) to proceed." -/
+explicit user confirmation (yes) to proceed." "You must confirm all the details are correct and be cautious before taking this action." "The user
+needs to confirm the order id and the list of items to be returned." -/
 def confirmation : Rule where
   id := "retail.confirmation"
   kind := .require
@@ -354,6 +364,40 @@ def confirmation : Rule where
   sentence := "Before a change is made, its details are listed and the customer confirms them explicitly."
   condition := confirmed
 
+/-! ## Sentences without a rule -/
+
+/-- No tool call can break these; the reason stands with each. -/
+def unenforced : List Unenforced := [
+  { sentences := [
+      "You should not make up any information or knowledge or procedures not provided by the user or the tools, or give subjective \
+        recommendations or comments."]
+    reason := "It is about the text that the customer reads." },
+  { sentences := [
+      "You should at most make one tool call at a time ... If you respond to the user, you should not make a tool call at the same time."]
+    reason := "It is about the model's turn, which no call shows; that two calls on one order never overlap is host.no_overlap." },
+  { sentences := ["You should deny user requests that are against this policy."]
+    reason := "The rules deny the calls; the refusal itself is text." },
+  { sentences := [
+      "You should transfer the user to a human agent if and only if the request cannot be handled within the scope of your actions. To transfer, \
+        first make a tool call to transfer_to_human_agents, and then send the message ... to the user."]
+    reason := "Whether a request can be handled is in the conversation; a transfer changes nothing of the store." },
+  { sections := ["Domain basic"], reason := "Facts about the data." },
+  { sentences := [
+      "Be sure that all items to be changed are collected into a list before making the tool call!!!",
+      "In particular, remember to remind the customer to confirm they have provided all the items they want to modify.",
+      "In particular, remember to remind the customer to confirm they have provided all items to be exchanged."]
+    reason := "What the customer still wants is in the conversation; retail.exchange_once and retail.pending keep a second call out." },
+  { sentences := [
+      "After user confirmation, the order status will be changed to 'cancelled', and the total will be refunded via the original payment method \
+        immediately if it is gift card, otherwise in 5 to 7 business days.",
+      "After user confirmation, the order status will be kept as 'pending'. The original payment method will be refunded immediately if it is a \
+        gift card, otherwise it will be refunded within 5 to 7 business days.",
+      "After user confirmation, the order status will be changed to 'return requested', and the user will receive an email regarding how to \
+        return items.",
+      "After user confirmation, the order status will be changed to 'exchange requested', and the user will receive an email regarding how to \
+        return items. There is no need to place a new order."]
+    reason := "The store does this once the call is made." }]
+
 def policy : Policy where
   name := "retail"
   title := "Retail: pending and delivered orders, the customer's address"
@@ -362,27 +406,6 @@ def policy : Policy where
     lookupPermit, readPermit, cancelPermit, changePermit, exchangePermit, identity, profileOwner, orderOwner, statusObserved, pending,
     delivered, exchangeOnce, modifyItems, exchangeItems, payment, return_, confirmation, noOverlap,
     modifyOnce]
-
-/-!
-## Sentences without a rule
-
-No tool call can break these; the reason stands behind each.
-
-- "You should not make up any information or knowledge or procedures ..., or give subjective recommendations or comments": about the text that
-  the customer reads.
-- "You should at most make one tool call at a time, and ... not respond to the user at the same time": about the model's turn, which the call
-  doesn't show. That two calls on one order never overlap is `host.no_overlap`.
-- "You should deny user requests that are against this policy": every rule above denies the call; the refusal itself is text.
-- "You should transfer the user to a human agent if and only if the request cannot be handled within the scope of your actions", and the message
-  that follows: whether a request can be handled is in the conversation; a transfer changes nothing of the store.
-- "This has to be done even when the user already provides the user id": there is no call that would authenticate by an id alone, so a given id
-  is no authentication event; `retail.identity` needs one.
-- "All times in the database are EST", the descriptions of users, products and orders, "Product ID and Item ID have no relations": facts.
-- "Generally, you can only take action on pending or delivered orders": covered by `retail.pending` and `retail.delivered`.
-- "Modify ... but nothing else": there is no tool for anything else.
-- "Remember to remind the customer to confirm they have provided all items": text; `retail.exchange_once` and `retail.pending` keep a second
-  call out.
-- What happens after a change (status, refunds, e-mails, "no need to place a new order"): the store does it.
--/
+  unenforced := unenforced
 
 end LeanGuard.Retail

@@ -4,7 +4,7 @@ import Shared
 # Telecom
 
 Lines are suspended and resumed, roaming is switched, data refuelled, and payment requests sent. Each rule states sentences of the English
-policy, in its order; the sentences that no call can break are listed at the end. The tools of the customer's own phone are not here: a call of
+policy, in its order; `unenforced` lists the sentences that no call can break. The tools of the customer's own phone are not here: a call of
 one is a call of a tool that the policy does not know.
 -/
 
@@ -95,7 +95,9 @@ def readPermit : Rule where
     asked to take over."
   condition := .top
 
-/-- "You can help users with technical support, overdue bill payment, line suspension, and plan options." -/
+/-- "You can help users with technical support, overdue bill payment, line suspension, and plan options." "You can help the user make a payment for
+an overdue bill." "We offer data roaming to users who are traveling outside their home network." "You can add more data to the line by refueling
+data at a price per GB specified by the plan." -/
 def changePermit : Rule where
   id := "telecom.change_permit"
   kind := .permit
@@ -170,8 +172,8 @@ def billObserved : Rule where
   sentence := "The bill's status and amount are read before payment is asked for."
   condition := observed
 
-/-- "You should always check that the bill is overdue before sending a payment request." "A user can only have one bill in the AWAITING PAYMENT
-status at a time." -/
+/-- "Send the user a payment request for the overdue bill." "You should always check that the bill is overdue before sending a payment request." "A
+user can only have one bill in the AWAITING PAYMENT status at a time." -/
 def paymentRequest : Rule where
   id := "telecom.payment_request"
   kind := .require
@@ -210,7 +212,8 @@ def resume : Rule where
     guard !(← anyBill p [sym!"Overdue", sym!"Awaiting Payment"])
     guard !(← contractEnded p)
 
-/-- "You should check if the line is roaming enabled. If it is not, you should enable it at no cost for the user." -/
+/-- "If a user is traveling outside their home network, you should check if the line is roaming enabled. If it is not, you should enable it at no
+cost for the user." -/
 def roaming : Rule where
   id := "telecom.roaming"
   kind := .require
@@ -234,7 +237,7 @@ def refuel : Rule where
     guard (0 < amount)
     guard ((← (← line p).needQuantity data_refueling_gb) + amount ≤ 2)
 
-/-- "Ask them how much data they want to refuel. Confirm the price." -/
+/-- "To refuel data you should: ask them how much data they want to refuel, confirm the price." -/
 def refuelConfirm : Rule where
   id := "telecom.refuel_confirm"
   kind := .require
@@ -244,6 +247,48 @@ def refuelConfirm : Rule where
   sentence := "The customer confirms the amount of data and its price before it is refuelled."
   condition := confirmed
 
+/-! ## Sentences without a rule -/
+
+/-- No tool call can break these; the reason stands with each. -/
+def unenforced : List Unenforced := [
+  { sentences := ["The current time is 2025-02-25 12:08:00 EST."], reason := "The snapshot has the trusted time." },
+  { sentences := [
+      "You should not provide any information, knowledge, or procedures not provided by the user or available tools, or give subjective \
+        recommendations or comments."]
+    reason := "It is about the text that the customer reads." },
+  { sentences := [
+      "You should only make one tool call at a time ... If you respond to the user, you should not make a tool call at the same time."]
+    reason := "It is about the model's turn, which no call shows; that two calls on one line never overlap is host.no_overlap." },
+  { sentences := ["You should deny user requests that are against this policy."]
+    reason := "The rules deny the calls; the refusal itself is text." },
+  { sentences := [
+      "You should transfer the user to a human agent if and only if the request cannot be handled within the scope of your actions. To transfer, \
+        first make a tool call to transfer_to_human_agents, and then send the message ... to the user.",
+      "You should try your best to resolve the issue for the user before transferring the user to a human agent."]
+    reason := "Whether a request can be handled is in the conversation; a transfer changes nothing of the account." },
+  { sections := ["Domain Basics"], reason := "Facts about the data." },
+  { sentences := ["For name lookup, date of birth is required for verification purposes."], reason := "The tool's schema requires it." },
+  { sentences := ["To do so you need to follow these steps", "The send payement request tool will not check if the bill is overdue."]
+    reason := "They introduce what the rules state." },
+  { sentences := [
+      "Inform the user that a payment request has been sent. ... Check their payment requests using the check_payment_request tool. If \
+        the user accepts the payment request, use the make_payment tool to make the payment.",
+      "After you resume the line, the user will have to reboot their device to get service."]
+    reason := "Text, and the customer's own phone, whose tools are not the agent's." },
+  { sentences := [
+      "This will change the status of the bill to AWAITING PAYMENT.",
+      "After the payment is made, the bill status will be updated to PAID.",
+      "When a line is suspended, the user will not have service.",
+      "Each plan specify the maxium data usage per month.",
+      "If the user's data usage for a line exceeds the plan's data limit, data connectivity will be lost.",
+      "If a line is roaming enabled, the user can use their phone's data connection in areas outside their home network."]
+    reason := "Facts about the network and what it does." },
+  { sentences := ["Always check that the bill status is updated to PAID before informing the user that the bill has been paid."]
+    reason := "It is about what is said; telecom.resume reads the bills itself." },
+  { sections := ["Change Plan"], reason := "No tool of the agent changes a plan." },
+  { sections := ["Phone Device - Technical Support Troubleshooting Workflow"]
+    reason := "Steps that the customer takes on their own phone; its line suspension, refuelling and roaming are the rules above." }]
+
 def policy : Policy where
   name := "telecom"
   title := "Telecom: bills, lines, roaming and data"
@@ -251,28 +296,6 @@ def policy : Policy where
   rules := [
     readPermit, changePermit, identity, customerRule, lineOwner, detailOwner, billObserved, paymentRequest, suspend, resume, roaming, refuel,
     refuelConfirm, noOverlap, stableIdentity]
-
-/-!
-## Sentences without a rule
-
-No tool call can break these; the reason stands behind each.
-
-- "You should not provide any information, knowledge, or procedures not provided by the user or available tools": about the text that the
-  customer reads.
-- "You should only make one tool call at a time, and ... not respond to the user simultaneously": about the model's turn. That two calls on one
-  line or bill never overlap is `host.no_overlap`.
-- "You should deny user requests that are against this policy": the rules deny the calls; the refusal itself is text.
-- "You should transfer the user to a human agent if and only if ...", "try your best to resolve the issue before transferring", every "escalate"
-  of the technical workflow: whether all was tried is in the conversation; a transfer changes nothing of the account.
-- The descriptions of customers, lines, plans, devices and bills: facts.
-- "For name lookup, date of birth is required": the tool's schema requires it.
-- "Inform the user that a payment request has been sent", "if the user accepts the payment request, use the make_payment tool", "after you resume
-  the line, the user will have to reboot": text, and the customer's own phone.
-- "Always check that the bill status is updated to PAID before informing the user": about what is said; `telecom.resume` reads the bills itself.
-- "Ask them how much data they want to refuel", "make sure you know what line": questions; the confirmed call has the answers.
-- "Change plan", all of it: no tool of the agent changes a plan.
-- "If a user is traveling outside their home network": where the customer is, only the conversation says; `telecom.roaming` holds the check.
-- The technical workflow: steps that the customer takes on their own phone; its line suspension, refuelling and roaming are the rules above.
--/
+  unenforced := unenforced
 
 end LeanGuard.Telecom

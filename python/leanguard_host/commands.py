@@ -15,6 +15,7 @@ from leanguard_host.journal_cli import app as journal_app
 from leanguard_host.jsonfiles import InputError
 from leanguard_host.lean.errors import LeanUnavailable
 from leanguard_host.out import Progressing, as_json, say
+from leanguard_host.policy_cli import app as policy_app
 
 _EPILOG = """
 **Start here**
@@ -58,6 +59,7 @@ daemon_app = typer.Typer(
 app.add_typer(toolchain_app, name="toolchain")
 app.add_typer(daemon_app, name="daemon")
 app.add_typer(journal_app, name="journal")
+app.add_typer(policy_app, name="policy")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Repair = Annotated[
