@@ -145,7 +145,7 @@ def cedar(times: int) -> dict[str, float] | str:
         return "cedarpy is not installed"
     request = {"principal": 'User::"nora"', "action": 'Action::"exchange"', "resource": 'Order::"1"', "context": {}}
     owner = {"__entity": {"type": "User", "id": "nora"}}
-    entities = [
+    entities: list[dict[Any, Any]] = [
         {"uid": {"type": "User", "id": "nora"}, "attrs": {}, "parents": []},
         {"uid": {"type": "Order", "id": "1"}, "attrs": {"owner": owner}, "parents": []},
     ]

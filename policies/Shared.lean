@@ -64,12 +64,18 @@ def authentication : Formula := event sym!"authentication"
 def observation : Formula := event sym!"observation"
 def consent : Formula := event sym!"consent"
 def reservation : Formula := event sym!"reservation"
-def outcome : Formula := event sym!"outcome"
 
-/-- A call of that tool ended well. -/
+/-- A call that was reserved has ended: its outcome is known, now or when the backend was asked later, or it was never sent. -/
+def ended : Formula :=
+  .happened "the call ended" fun e => .ok <|
+    e.kind == sym!"outcome" && e.status != some sym!"unknown" || e.kind == sym!"reconciliation" ||
+      e.kind == sym!"expiry" && (e.data.find? sym!"reservation").isSome
+
+/-- A call of that tool ended well, as far as is known by now. -/
 def succeeded (tool : Symbol) : Formula :=
-  .happened s!"{tool} succeeded" fun e =>
-    .ok (e.kind == sym!"outcome" && e.status == some sym!"succeeded" && e.call.any (·.tool == tool))
+  .happened s!"{tool} succeeded" fun e => .ok <|
+    (e.kind == sym!"outcome" || e.kind == sym!"reconciliation") && e.status == some sym!"succeeded" &&
+      e.call.any (·.tool == tool)
 
 /-- A customer was authenticated in this conversation. -/
 def authenticated : Formula := .within [.conversation] (.once .unbounded authentication)
@@ -87,7 +93,7 @@ def confirmed : Formula :=
     (.within [.proposal] unspentConsent)
 
 /-- A call on this resource was sent and has not come back. -/
-def inFlight : Formula := .within [.resource] (.since .unbounded (.not outcome) reservation)
+def inFlight : Formula := .within [.resource] (.since .unbounded (.not ended) reservation)
 
 /-- One call in flight for a resource. -/
 def noOverlap : Rule where

@@ -66,6 +66,7 @@ _CONSENT = frozenset(
         "revision_changed",
     )
 )
+_ENDED = frozenset({"protocol.outcome_recorded", "protocol.reservation_expired"})
 _FAULTS = (JournalError, LeanUnavailable, RefusedError, WrongAnswerError)
 _log = logging.getLogger("leanguard")
 
@@ -211,25 +212,19 @@ class Grant:
 
 @dataclass
 class _Closing:
-    """Steps that are still to be recorded about a reservation."""
+    """A step that is still to be recorded about a reservation: the first of `steps` that is accepted."""
 
     reservation: str
     steps: list[dict[str, Any]]
     facts: list[Event] = field(default_factory=list)
-    every: bool = False
-    """Take each step that is accepted, not only the first."""
     running: bool = False
     """The tool still runs: whether it will have an effect is not for the backend to tell yet."""
 
 
 def _unsent(reservation: str) -> _Closing:
-    """Ends a reservation whose tool was and will be not called, whether or not its dispatch is on record.
-
-    An expiry would say the same; but the policies' rule about overlapping calls looks for an outcome, and would keep
-    the resource closed for good.
-    """
+    """Ends a reservation whose tool was and will be not called, whether or not its dispatch is on record."""
     outcome = {"step": "outcome", "status": "failed", "details": {"sent": False}}
-    return _Closing(reservation, [{"step": "dispatch"}, outcome], every=True)
+    return _Closing(reservation, [{"step": "expire"}, outcome])
 
 
 def reached(point: str) -> None:
@@ -370,19 +365,22 @@ class Session:
         """Whether the call's contract says that it only reads."""
         return (self.engine.contract(self.policy, call.tool) or {}).get("access") == "read"
 
-    def begin(self, call: Call, snapshot: Snapshot, since: int) -> Grant | Execution | None:
+    def begin(
+        self, call: Call, snapshot: Snapshot, since: int, held: list[str] | None = None
+    ) -> Grant | Execution | None:
         """Propose, decide and reserve, in one section of the journal.
 
         Args:
             call: the call.
             snapshot: what was read for it.
             since: the length of the journal before that.
+            held: gets the reservation's id before it is recorded, for a caller who may be interrupted meanwhile.
 
         Returns:
             Leave to dispatch; or the denial; or None if the resource was changed since: read the backend again.
         """
         try:
-            begun = self._transact(lambda section: self._begin(section, call, self._current(snapshot), since))
+            begun = self._transact(lambda section: self._begin(section, call, self._current(snapshot), since, held))
         except _FAULTS as error:
             return self.fault(error, snapshot.revision)
         reached("begun")
@@ -392,7 +390,9 @@ class Session:
             begun = replace(begun, decision=self._denials.note(call, snapshot, begun.decision))
         return begun
 
-    def _begin(self, section: Transaction, call: Call, snapshot: Snapshot, since: int) -> Grant | Execution | None:
+    def _begin(
+        self, section: Transaction, call: Call, snapshot: Snapshot, since: int, held: list[str] | None
+    ) -> Grant | Execution | None:
         resource, reads = self.resource(call), self.reads(call)
         if not reads and self._changed(section, since, resource):
             return None
@@ -423,6 +423,8 @@ class Session:
         if decision.admitted and step.accepted and step.decision.admitted:
             # Before it is recorded, so that nobody in this process takes it for abandoned.
             owners.started(reservation)
+            if held is not None:
+                held[:] = [reservation]
             try:
                 self._append(section, step.events)
                 reached("reserved")
@@ -483,9 +485,12 @@ class Session:
 
     def withdraw(self, grant: Grant) -> None:
         """The tool will not be called: end the reservation."""
-        if grant.reservation is None:
-            return
-        self._closings.append(_unsent(grant.reservation))
+        if grant.reservation is not None:
+            self.unsent([grant.reservation])
+
+    def unsent(self, reservations: Iterable[str]) -> None:
+        """End reservations whose tools will not be called."""
+        self._closings.extend(map(_unsent, reservations))
         self._try_closings()
 
     def settle(
@@ -587,12 +592,11 @@ class Session:
         for step in closing.steps:
             answer = self._step({**step, "time": self._now(), "reservation": closing.reservation})
             if answer.accepted:
-                self._append(section, answer.events, observe=closing.every)
-                if not closing.every:
-                    break
+                self._append(section, answer.events)
+                break
         if answer.accepted:
             self._append(section, map(self._timed, closing.facts))
-        elif "protocol.outcome_recorded" not in (rule.id for rule in answer.decision.failed_rules):
+        elif not _ENDED.intersection(rule.id for rule in answer.decision.failed_rules):
             # A restored journal does not know the reservation, or another machine's was taken for abandoned.
             _log.warning("The end of %s was refused: %s", closing.reservation, answer.decision.feedback())
         reached("settling")

@@ -239,28 +239,40 @@ class Guard:
         session = self.session()
         if inspect.iscoroutinefunction(tool):
             raise TypeError("a coroutine function is run by AsyncGuard: await guard.asyncs().execute(...)")
-        granted = self._granted(session, call, tool, lambda proposed: adapter.snapshot(proposed))
-        if isinstance(granted, Execution):
-            return granted
-        if refused := session.dispatch(granted):
-            return refused
+        held: list[str] = []
         try:
-            value = self._run(session, granted, tool, adapter, timeout)
-            if inspect.iscoroutine(value):  # of a callable that does not show it
-                value.close()
-                raise DefiniteFailure("the tool is asynchronous, and AsyncGuard runs it; nothing was done")
-        except BaseException as error:
-            if isinstance(error, _GivenUp):
-                return granted.result("unknown", error=error)  # recorded, and will be again
-            status = failure(adapter, error)
-            session.settle(granted, status, error)
-            if not isinstance(error, Exception):
-                raise
-            return granted.result(status, error=error)
+            granted = self._granted(session, call, tool, lambda proposed: adapter.snapshot(proposed), held)
+            if isinstance(granted, Execution):
+                return granted
+            if refused := session.dispatch(granted):
+                return refused
+            try:
+                held.clear()  # from here on, whatever happens may have had an effect
+                value = self._run(session, granted, tool, adapter, timeout)
+                if inspect.iscoroutine(value):  # of a callable that does not show it
+                    value.close()
+                    raise DefiniteFailure("the tool is asynchronous, and AsyncGuard runs it; nothing was done")
+            except BaseException as error:
+                if isinstance(error, _GivenUp):
+                    return granted.result("unknown", error=error)  # recorded, and will be again
+                status = failure(adapter, error)
+                session.settle(granted, status, error)
+                if not isinstance(error, Exception):
+                    raise
+                return granted.result(status, error=error)
+        except BaseException:
+            if held:  # interrupted before the tool was called
+                session.unsent(held)
+            raise
         return self._executed(session, granted, adapter, value)
 
     def _granted(
-        self, session: Session, call: object, tool: Callable[..., Any], look: Callable[[Call], object]
+        self,
+        session: Session,
+        call: object,
+        tool: Callable[..., Any],
+        look: Callable[[Call], object],
+        held: list[str],
     ) -> Grant | Execution:
         prepared = self._prepared(call, tool)
         if isinstance(prepared, Execution):
@@ -274,7 +286,7 @@ class Guard:
                 snapshot = state(session, look(prepared))
             except Exception as error:
                 return self._unread(session, error)
-            if (granted := session.begin(prepared, snapshot, since)) is not None:
+            if (granted := session.begin(prepared, snapshot, since, held)) is not None:
                 return granted
         return self._unsteady(session)
 

@@ -181,6 +181,45 @@ def test_an_interrupted_tool_is_unknown(ready: Guard, shop: Shop) -> None:
     assert "protocol.outcome_unknown" in failed(ready.execute(exchange("#1"), shop.exchange, adapter=shop))
 
 
+@pytest.mark.parametrize("point", ["reserved", "begun", "dispatching", "dispatched"])
+def test_interrupted_before_the_tool(
+    point: str, ready: Guard, shop: Shop, journal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(name: str) -> None:
+        if name == point:
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(execution, "reached", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        ready.execute(exchange("#1"), shop.exchange, adapter=shop)
+    assert shop.effects("#1") == 0
+    assert ready.unsettled() == []
+    with open_store(journal) as store:
+        last = store.last()
+    # It is on record that nothing was sent, and the order is free again.
+    ended = {"begun": "expiry", "dispatching": "expiry", "dispatched": "outcome"}
+    assert last and (point == "reserved" or last.event.kind == ended[point])
+    again = ready.execute(exchange("#1"), shop.exchange, adapter=shop)
+    if again.status == "needs_confirmation":
+        confirm(ready, shop, exchange("#1"))
+        again = ready.execute(exchange("#1"), shop.exchange, adapter=shop)
+    assert again.executed, again.decision
+
+
+def test_an_exchange_that_turns_out_to_have_happened_counts(ready: Guard, shop: Shop) -> None:
+    def cut_off(**arguments: Any) -> None:
+        shop.exchange(**arguments)
+        raise ConnectionError
+
+    assert ready.execute(exchange("#1"), cut_off, adapter=shop).status == "unknown"
+    other = exchange("#1", payment="paypal_0093")
+    assert "host.no_overlap" in failed(ready.execute(other, shop.exchange, adapter=shop))  # it may have happened
+    assert [one.status for one in ready.reconcile(shop)] == ["succeeded"]
+    done = ready.execute(other, shop.exchange, adapter=shop)
+    assert "retail.exchange_once" in failed(done) and "host.no_overlap" not in failed(done)
+
+
 def test_a_tool_that_hangs(ready: Guard, shop: Shop) -> None:
     go = threading.Event()
     shop.hooks["before"] = lambda: go.wait(30) and None

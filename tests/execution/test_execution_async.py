@@ -110,7 +110,7 @@ def test_cancelled_before_the_tool(
     with open_store(journal) as store:
         last = store.last()
     # What was reserved has ended, and it is known that nothing was sent.
-    assert last and (last.event.status == "failed" or point == "proposed")
+    assert last and (last.event.kind == "expiry" or last.event.status == "failed" or point == "proposed")
 
 
 def test_timeouts(ready: Guard, shop: Shop) -> None:

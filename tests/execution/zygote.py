@@ -6,10 +6,10 @@ It has loaded everything and holds no connection, so that a child is ready at on
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -26,32 +26,40 @@ def die() -> None:
 def child(command: dict[str, Any]) -> None:
     """One execution, which is killed at a point of it."""
     shop = Shop(Path(command["ledger"]))
-    point, order = command.get("point"), command["order"]
+    point, order = command["point"], command["order"]
     guard = Guard("retail", command["journal"], engine=connect(command["address"]), timeout=20.0)
-    if command.get("prepare", True):
-        prepare(guard, shop, order)
-        confirm(guard, shop, exchange(order))
+    prepare(guard, shop, order)
+    confirm(guard, shop, exchange(order))
     if point in ("before", "after"):
         shop.hooks[point] = die
-    elif point is not None:
+    else:
         execution.reached = lambda name: die() if name == point else None
-    if until := command.get("start_at"):
-        time.sleep(max(0.0, until - time.time()))
-    done = guard.execute(exchange(order), shop.exchange, adapter=shop)
-    if out := command.get("out"):
+    guard.execute(exchange(order), shop.exchange, adapter=shop)
+
+
+def racer(command: dict[str, Any], barrier: Any) -> None:
+    """One of several processes that all execute the same calls, one after the other, each at the same time."""
+    shop = Shop(Path(command["ledger"]))
+    guard = Guard("retail", command["journal"], engine=connect(command["address"]), timeout=20.0)
+    told = {}
+    for order in command["orders"]:
+        barrier.wait()
+        done = guard.execute(exchange(order), shop.exchange, adapter=shop)
         rules = [rule.id for rule in done.decision.failed_rules] + [error.rule for error in done.decision.errors]
-        Path(f"{out}.{os.getpid()}").write_text(json.dumps([done.status, rules]), encoding="utf-8")
+        told[order] = [done.status, rules]
+    Path(f"{command['out']}.{os.getpid()}").write_text(json.dumps(told), encoding="utf-8")
 
 
 def main() -> None:
     for line in sys.stdin:
         command = json.loads(line)
-        pids = []
-        for _ in range(command.get("count", 1)):
+        pids, count = [], command.get("count", 1)
+        barrier = multiprocessing.get_context("fork").Barrier(count)
+        for _ in range(count):
             pid = os.fork()
             if pid == 0:
                 try:
-                    child(command)
+                    racer(command, barrier) if "orders" in command else child(command)
                     os._exit(0)
                 except BaseException as error:
                     print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
