@@ -43,6 +43,16 @@ _CHECK_EPILOG = """
 **Exit codes**: 0 admitted, 1 denied, 2 input that can't be used, 3 no usable Lean.
 """
 
+_MCP_EPILOG = """
+**Examples**
+
+`leanguard mcp --policy retail --journal journal.db --adapter shop_adapter:ShopAdapter -- python shop_server.py`
+
+As an MCP client's configuration names a server: the command is `leanguard`, and the rest are its arguments.
+
+**Exit codes**: 0 the client has left, 1 the server has ended, 2 input that can't be used, 3 no usable Lean.
+"""
+
 app = typer.Typer(
     name="leanguard",
     help="A checkpoint for tool calls of language models: every call is decided by a policy written in Lean 4.",
@@ -356,6 +366,85 @@ def toolchain_path() -> None:
 
     with failures():
         print(find_toolchain(may_install=False).lake)
+
+
+@app.command(epilog=_MCP_EPILOG, context_settings={"allow_interspersed_args": False})
+def mcp(
+    server: Annotated[
+        list[str], typer.Argument(metavar="SERVER [ARGS]...", help="The MCP server's command, after --.")
+    ],
+    policy: Annotated[str, typer.Option(metavar="NAME", help="The policy; `leanguard policies` lists them.")],
+    journal: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="The journal; made if it is not there. Or an address (postgresql://...)."),
+    ],
+    adapter: Annotated[
+        str,
+        typer.Option(
+            metavar="MODULE:ATTRIBUTE",
+            help="The adapter that reads the backend: an object, or a class or function that makes one.",
+        ),
+    ],
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="A decision that takes longer is a denial.")] = 2.0,
+    tool_timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", help="The outcome of a tool that takes longer is unknown; no limit if not given."
+        ),
+    ] = None,
+    on_denial: Annotated[
+        str,
+        typer.Option(
+            metavar="SETTING",
+            help="What a denial does: `feedback` (a tool error with the feedback), `raise` (a protocol error) or `end` "
+            "(that, and the end of the connection).",
+        ),
+    ] = "feedback",
+    resources: Annotated[
+        bool, typer.Option("--resources", help="Let the server's resources pass. No policy decides about them.")
+    ] = False,
+    prompts: Annotated[
+        bool, typer.Option("--prompts", help="Let the server's prompts pass. No policy decides about them.")
+    ] = False,
+) -> None:
+    """Guard an MCP server: be an MCP server over stdio whose every tool call the policy decides (extra `mcp`).
+
+    A denial comes back as a tool error with the failed rules and hints. Only tools that the policy names are listed.
+    Needs `pip install 'leanguard[mcp]'`.
+    """
+    with failures():
+        for name, seconds in (("--timeout", timeout), ("--tool-timeout", tool_timeout)):
+            if seconds is not None and not seconds > 0:
+                raise InputError(name, "more than 0 seconds", str(seconds))
+        if on_denial not in ("feedback", "raise", "end"):
+            raise InputError("--on-denial", "feedback, raise or end", repr(on_denial))
+        try:
+            from leanguard_host.integrations.mcp import Settings, run
+        except ImportError as error:
+            raise InputError("leanguard mcp", "the extra `mcp`", str(error)) from error
+    settings = Settings(on_denial, tool_timeout, resources, prompts)  # type: ignore[arg-type]
+    raise typer.Exit(
+        run(policy=policy, journal=journal, adapter=adapter, command=server, timeout=timeout, settings=settings)
+    )
+
+
+@app.command()
+def confirm(
+    proposal: Annotated[str, typer.Argument(metavar="PROPOSAL", help="The id of the denied call's proposal.")],
+    policy: Annotated[str, typer.Option(metavar="NAME", help="The policy that denied it.")],
+    journal: Annotated[str, typer.Option(metavar="FILE", help="The journal that it is in.")],
+    by: Annotated[str, typer.Option(metavar="PERSON", help="Who agrees: the authenticated person.")],
+    expires_in: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="How long it counts; for ever if not given.")
+    ] = None,
+) -> None:
+    """Record a person's consent to exactly one proposed call. For a trusted screen: never for a model to run.
+
+    Exit codes: 0 it counts, 1 it does not, 2 input that can't be used, 3 no usable Lean.
+    """
+    from leanguard_host.confirming import run
+
+    raise typer.Exit(run(proposal=proposal, policy=policy, journal=journal, by=by, expires_in=expires_in))
 
 
 @app.command()
