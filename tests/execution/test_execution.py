@@ -523,7 +523,22 @@ def test_threads_that_race(ready: Guard, shop: Shop) -> None:
 
 @pytest.mark.skipif(bool(os.environ.get("LEANGUARD_TEST_RELAY")), reason="starts a Lean of its own")
 def test_the_example(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "examples" / "agent_loop.py"), "--journal", str(tmp_path / "j.db")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "SURPRISE" not in done.stdout and "EXECUTED" in done.stdout and "retail.payment" in done.stdout
+    """The transcript, with the guard in the process and as an MCP proxy: the agent hears the same."""
+    transcripts = []
+    for options in ([], ["--mcp"]):
+        journal = tmp_path / f"{len(options)}.db"
+        command = [sys.executable, str(ROOT / "examples" / "agent_loop.py"), "--journal", str(journal), *options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "SURPRISE" not in done.stdout
+        beats = [line.partition("|")[0].strip() for line in done.stdout.splitlines()]
+        turns = [beat for beat in beats if beat.isupper()]
+        assert turns == ["EXECUTED", "EXECUTED", "DENIED", "DENIED", "DENIED", "EXECUTED", "DENIED"]
+        assert "1 exchange, paid by credit_card_5521." in done.stdout
+        with open_store(journal) as store:
+            assert store.verify_chain(None) is None
+        # All but the results, which MCP formats in its own way, and the proposals' ids.
+        told = [line for line in done.stdout.splitlines() if "(" in line and "proposal" not in line]
+        transcripts.append([line for line in told if "retail." in line or "protocol." in line or "calls |" in line])
+    assert transcripts[0] == transcripts[1]
+    assert sum("retail.payment" in line for line in transcripts[0]) == 2
