@@ -210,7 +210,7 @@ def test_a_denial_can_raise_or_end_the_turn(answer: Any, guard: Guard, shop: Sho
     assert shop.effects("#1") == 0
 
 
-def test_tools_that_fail(answer: Any, guard: Guard, shop: Shop) -> None:
+def test_tools_that_fail(answer: Any, guard: Guard, shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     def fails(**arguments: Any) -> None:
         raise DefiniteFailure("the warehouse is closed")
 
@@ -223,6 +223,7 @@ def test_tools_that_fail(answer: Any, guard: Guard, shop: Shop) -> None:
         confirm(guard, shop, exchange("#1"))
         [(_, text)] = answer([("a", EXCHANGE, call)], {EXCHANGE: tool})
         assert expected in text and "hunter2" not in text
+    assert "hunter2" in caplog.text  # the host has to know
     assert [one.phase for one in guard.unsettled()] == ["unknown"]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import logging
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from leanguard_host.jsonfiles import CALL_LIMIT, InputError, Source, describe, p
 if TYPE_CHECKING:
     from leanguard_host.asyncguard import AsyncGuard
     from leanguard_host.guard import Guard
+
+_log = logging.getLogger("leanguard")
 
 Tools: TypeAlias = Mapping[str, Callable[..., Any]]
 """The tools that a model is offered, by name. What is not among them can't be called."""
@@ -165,6 +168,9 @@ def _steps(
         done = _refusal(session, call, tools, ids)
         if done is None:
             done = yield {"tool": call.name, "arguments": call.arguments}, tools[call.name]
+            if done.error is not None:  # the model is not told, so somebody must be
+                reason = "what it shows was not recorded" if done.executed else done.status
+                _log.warning("A call of %s: %s.", call.name, reason, exc_info=done.error)
         answers.append(answer(call, told(done), not done.executed))
         if done.status in ("denied", "needs_confirmation") and on_denial != "feedback":
             answers += [answer(later, NOT_MADE, True) for later in calls[index + 1 :]]

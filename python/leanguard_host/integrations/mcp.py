@@ -299,6 +299,8 @@ class Proxy:
         if done.executed:
             return _marked(done.value, done)
         if done.status in ("failed", "unknown"):
+            if not isinstance(done.error, ToolReportedError):
+                note(f"A call is {done.status}: {type(done.error).__name__}: {done.error}")
             said = done.error.result if isinstance(done.error, ToolReportedError) else _error(_reason(done.error))
             said.content.append(types.TextContent(text=done.feedback()))
             return _marked(said, done)
