@@ -60,8 +60,8 @@ class Loop:
         self._builder.close()
         self._trees.cleanup()
 
-    def _tree(self, targets: list[str], say: Say) -> Path:
-        """A tree with the targets and all they need, built."""
+    def _tree(self, targets: list[str], say: Say) -> tuple[Path, bool]:
+        """A tree with the targets and all they need, built; and whether importing them runs initializers."""
         ordered = modules.in_order(self._root, modules.load(self._root, targets))
         keys = content_keys(toolchain_key(self._install), ordered)
         tree = Path(self._trees.name, tree_key(keys, [module.name for module in ordered]))
@@ -73,7 +73,8 @@ class Loop:
         outcome = fill_tree(self._root, tree, ordered, keys, self._store, self._builder, progress)
         for message in outcome.messages:
             say(str(message))
-        return tree
+        initializers = modules.needing_initializers([*ordered, modules.Module("", self._root, b"", tuple(targets))])
+        return tree, "" in initializers
 
     def build(self, targets: list[str], say: Say) -> bool:
         """Compile the targets and what they need."""
@@ -89,9 +90,9 @@ class Loop:
         shown = file.relative_to(self._root).as_posix() if inside else str(file)
         source = file.read_text(encoding="utf-8")
         imports = modules.parse_imports(source)
-        tree = self._tree([each for each in imports if not modules.is_core(each)], say)
+        tree, initializers = self._tree([each for each in imports if not modules.is_core(each)], say)
         keep = hashlib.sha256("\n".join([tree.name, *imports]).encode()).hexdigest()
-        answer = self._builder.compile(module, source, shown, [tree], None, keep)
+        answer = self._builder.compile(module, source, shown, [tree], None, keep, initializers=initializers)
         for message in answer.messages:
             say(str(message))
         verdict = "ok" if answer.ok else "failed"

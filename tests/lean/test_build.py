@@ -43,7 +43,17 @@ class FakeBuilder:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def compile(self, module: str, source: str, shown: str, path: list[Path], olean: Path, keep: str = "") -> Compiled:
+    def compile(
+        self,
+        module: str,
+        source: str,
+        shown: str,
+        path: list[Path],
+        olean: Path,
+        keep: str = "",
+        *,
+        initializers: bool = False,
+    ) -> Compiled:
         """As the real one."""
         FakeBuilder.compiled.append(module)
         if "ERROR" in source:

@@ -73,3 +73,18 @@ def test_a_file_that_is_not_text(make_package: MakePackage) -> None:
     (root / "Repl.lean").write_bytes(b"import Lean\n\n\xff")
     with pytest.raises(BuildFailed, match=r"Repl\.lean:3:0: error: this file is not UTF-8"):
         modules.load(root, ["Repl"])
+
+
+def test_which_modules_need_initializers(make_package: MakePackage) -> None:
+    files = {
+        "LeanGuard/Rules.lean": "import Lean\ninitialize counter : IO.Ref Nat ← IO.mkRef 0\n",
+        "LeanGuard/Option.lean": "import Lean\nregister_option guard.most : Nat := { defValue := 1 }\n",
+        "LeanGuard/Plain.lean": "/- to initialize a thing -/ def initialized := 1\n",
+        "LeanGuard/Direct.lean": "import LeanGuard.Rules",
+        "LeanGuard/Optional.lean": "import LeanGuard.Option",
+        "LeanGuard/Far.lean": "import LeanGuard.Plain\nimport LeanGuard.Direct",
+        "LeanGuard.lean": "import LeanGuard.Plain",
+    }
+    root = make_package(files)
+    ordered = modules.in_order(root, modules.load(root, modules.all_modules(root)))
+    assert modules.needing_initializers(ordered) == {"LeanGuard.Direct", "LeanGuard.Optional", "LeanGuard.Far"}

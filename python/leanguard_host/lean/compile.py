@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from leanguard_host.lean.errors import BuildFailed, Message
-from leanguard_host.lean.modules import Module
+from leanguard_host.lean.modules import Module, needing_initializers
 from leanguard_host.lean.paths import cache_dir
 from leanguard_host.lean.portable.builder import Builder
 
@@ -129,6 +129,7 @@ def fill_tree(
     failed: set[str] = set()
     missing = [module for module in ordered if not store.link(keys[module.name], olean_path(tree, module.name))]
     outcome.cached = len(ordered) - len(missing)
+    initialized = needing_initializers(ordered)
     for done, module in enumerate(missing):
         if failed.intersection(module.imports):
             failed.add(module.name)
@@ -137,7 +138,9 @@ def fill_tree(
         target = olean_path(tree, module.name)
         target.parent.mkdir(parents=True, exist_ok=True)
         shown = module.file.relative_to(root).as_posix()
-        answer = builder.compile(module.name, module.source.decode(), shown, [tree], target)
+        answer = builder.compile(
+            module.name, module.source.decode(), shown, [tree], target, initializers=module.name in initialized
+        )
         outcome.messages += answer.messages
         if not answer.ok:
             failed.add(module.name)

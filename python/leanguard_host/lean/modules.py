@@ -161,6 +161,25 @@ def in_order(root: Path, modules: Mapping[str, Module]) -> list[Module]:
     return ordered
 
 
+_INITIALIZER = re.compile(rb"^[ \t]*(?:[\w@\[\] ]* )?(?:initialize|register_\w+)(?!\w)", re.MULTILINE)
+
+
+def needing_initializers(ordered: Sequence[Module]) -> set[str]:
+    """The modules during whose import code of the package runs: they import one that extends Lean with `initialize`.
+
+    Args:
+        ordered: the modules, each after what it imports.
+    """
+    found: set[str] = set()
+    initializing: set[str] = set()
+    for module in ordered:
+        if any(name in found or name in initializing for name in module.imports):
+            found.add(module.name)
+        if _INITIALIZER.search(module.source):
+            initializing.add(module.name)
+    return found
+
+
 def dependents(modules: Mapping[str, Module], name: str) -> list[str]:
     """The modules that import a module, directly or through others."""
     found: set[str] = set()

@@ -70,6 +70,8 @@ class Builder:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self._received = b""
+        self._asked = False
+        self._spent = ""
 
     def __enter__(self) -> Builder:
         return self
@@ -80,7 +82,15 @@ class Builder:
         self.close()
 
     def compile(
-        self, module: str, source: str, shown: str, path: list[Path], olean: Path | None, keep: str = ""
+        self,
+        module: str,
+        source: str,
+        shown: str,
+        path: list[Path],
+        olean: Path | None,
+        keep: str = "",
+        *,
+        initializers: bool = False,
     ) -> Compiled:
         """Compile one module.
 
@@ -91,11 +101,18 @@ class Builder:
             path: the folders with the compiled modules that it may import, beside the core library.
             olean: where to write it, in a folder that exists; None only checks it.
             keep: a key under which the imported environment is kept for the next request with that key; "" keeps none.
+            initializers: the import runs initializers of the package. It gets a process of its own: what they register
+                stays when the import's memory is given back, and Lean takes an import for known by names in memory of
+                earlier ones.
 
         Raises:
             LeanCrashed: the builder died.
             LeanTimeout: it took longer than MODULE_SECONDS.
         """
+        if (initializers and self._asked and not (keep and keep == self._spent)) or (
+            self._spent and keep != self._spent
+        ):
+            self.close()
         request = {
             "module": module,
             "source": source,
@@ -108,6 +125,7 @@ class Builder:
             answer = self._ask(request)
         except LeanTimeout as error:
             raise LeanTimeout(f"{shown}: {error}") from error
+        self._spent = (keep or "-") if initializers else ""
         if "crash" in answer:
             message = Message("error", shown, 1, 0, f"the builder could not compile this file: {answer['crash']}")
             return Compiled(False, [message], 0, 0)
@@ -122,6 +140,7 @@ class Builder:
     def close(self) -> None:
         """Stop the process."""
         process, self._process = self._process, None
+        self._asked, self._spent = False, ""
         if process is None:
             return
         process.kill()
@@ -142,6 +161,7 @@ class Builder:
 
     def _ask_once(self, request: dict[str, Any]) -> dict[str, Any]:
         process = self._started()
+        self._asked = True
         try:
             assert process.stdin is not None  # noqa: S101 - it is a pipe
             process.stdin.write(json.dumps(request).encode() + b"\n")
