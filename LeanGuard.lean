@@ -7,6 +7,7 @@ import LeanGuard.Eval.Admission
 import LeanGuard.Eval.Monitor
 import LeanGuard.Protocol.Machine
 import LeanGuard.LeanLTL
+import LeanGuard.Repair.Search
 import LeanGuard.Theorems
 import LeanGuard.Wire.Decode
 import LeanGuard.Wire.Encode

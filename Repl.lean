@@ -5,7 +5,7 @@ import Policies
 # The warm process
 
 A loop that speaks the JSON protocol of the Lean REPL: objects on standard input separated by a blank line, one answer each. `{"cmd": ...}`
-elaborates Lean commands, as a person at a REPL would; `{"guard": ...}` is the hot path and elaborates nothing. A request that can't be
+elaborates Lean commands, as a person at a REPL would; `{"guard": ...}` is the hot path and elaborates nothing, also where it proves. A request that can't be
 served is answered with `{"message": ...}`, and the loop goes on.
 -/
 
@@ -17,6 +17,8 @@ structure Server where
   /-- The states after each command, by the number that its answer calls `env`. -/
   environments : Array Command.State := #[]
   journals : Wire.Journals := ∅
+  /-- Made by the first request that needs it. -/
+  prover : Option Prove.Prover := none
 
 abbrev ServerM := StateRefT Server IO
 
@@ -63,9 +65,17 @@ def runCommand (text : String) (env : Option Nat) : ServerM Json := do
 /-- Answers a `guard` request, with the time that it took. -/
 def runGuard (request : Json) : ServerM Json := do
   let started ← IO.monoNanosNow
-  let journals ← modifyGet fun s => (s.journals, { s with journals := ∅ })
-  let (journals, answer) := Wire.answer policies journals request
-  modify fun s => { s with journals }
+  let answer ←
+    if Wire.isProving request then
+      let prover ← modifyGet fun s => (s.prover, { s with prover := none })
+      let (prover, answer) ← Wire.serveProving (return (← freshState).env) domains prover request
+      modify fun s => { s with prover := some prover }
+      pure answer
+    else
+      let journals ← modifyGet fun s => (s.journals, { s with journals := ∅ })
+      let (journals, answer) := Wire.answer policies journals request
+      modify fun s => { s with journals }
+      pure answer
   let finished ← IO.monoNanosNow
   return .mkObj [("guard", answer.setObjVal! "elapsed_us" (toJson ((finished - started) / 1000)))]
 

@@ -9,7 +9,7 @@ lean_lib LeanGuard
 @[default_target]
 lean_lib Policies where
   srcDir := "policies"
-  roots := #[`Policies, `Airline, `Retail, `Shared, `Telecom]
+  roots := #[`Policies, `Airline, `AirlineRepair, `Retail, `RetailRepair, `Shared, `Telecom, `TelecomRepair]
 
 @[default_target]
 lean_exe repl where

@@ -2,6 +2,7 @@ import LeanGuard.Thm.Symbol
 import LeanGuard.Thm.Monitor
 import LeanGuard.Thm.Authorization
 import LeanGuard.Thm.Protocol.Follower
+import LeanGuard.Thm.Repair
 
 /-!
 # What is proved
@@ -186,6 +187,38 @@ theorem consent_needed {steps : List Step} {later past : History} {time : Time} 
 theorem Follower.state_runs (journal : Journal) :
     ∃ steps, (run steps).1 = (Wire.Protocol.Follower.ofJournal journal).state :=
   Wire.Protocol.Follower.state_runs journal
+
+end
+
+/-! ## Repairs
+
+`EditOK`, `Repair` and `Policy.consentFor` are defined in `Repair/Defs.lean`. -/
+
+section
+
+variable {policy : Policy} {intent : Intent} {snapshot : Snapshot} {journal : Journal} {original edited : Call}
+
+/-- A repair keeps the intent of the call, and is admitted: in the journal as it is, or, where it needs consent, in the journal in which the
+customer has confirmed exactly the edited call. -/
+theorem repair_sound (repair : Repair policy intent snapshot journal original) :
+    EditOK policy intent snapshot original repair.edited ∧
+      (repair.needsConsent = false → policy.decide repair.edited snapshot journal = .admit) ∧
+      (repair.needsConsent = true →
+        policy.decide repair.edited snapshot (policy.consentFor repair.edited snapshot :: journal) = .admit) :=
+  LeanGuard.repair_sound repair
+
+/-- What a search of the candidates finds keeps the intent and is admitted. -/
+theorem searchRepair_sound {budget : Nat} {found : Call × Bool}
+    (h : (searchRepair policy intent snapshot journal original budget).found = some found) :
+    EditOK policy intent snapshot original found.1 ∧
+      policy.decide found.1 snapshot (policy.consented found.2 found.1 snapshot journal) = .admit :=
+  LeanGuard.searchRepair_sound h
+
+/-- An edit that keeps the intent changes no argument that no source of the tool is about. -/
+theorem EditOK.unoffered_stays (ok : EditOK policy intent snapshot original edited) {name : Symbol} {before after : Value}
+    (pair : ((name, before), (name, after)) ∈ original.arguments.zip edited.arguments)
+    (none : ∀ source ∈ intent.sources, original.tool ∈ source.tools → source.argument ≠ name) : after = before :=
+  LeanGuard.EditOK.unoffered_stays ok pair none
 
 end
 end LeanGuard.Theorems

@@ -92,8 +92,7 @@ def onDate (p : Pending) (l : Leg) : Find Fields := do
 
 /-- Whether any flight of the reservation has one of the statuses. -/
 def anyFlight (p : Pending) (statuses : List Symbol) (reservation : Fields) : Find Bool := do
-  (← legs reservation).anyM fun l => do
-    return statuses.contains (← (← onDate p l).needSymbol status)
+  anyOf (fun l => return statuses.contains (← (← onDate p l).needSymbol status)) (← legs reservation)
 
 /-- A flight of the reservation has taken off. -/
 def flown (p : Pending) (reservation : Fields) : Find Bool := anyFlight p [sym!"flying", sym!"landed"] reservation
@@ -253,11 +252,11 @@ def isMember : Pending → Read Bool := holds fun p => do
 of its passengers. -/
 def cancelledTripFits : Pending → Read Bool := holds fun p => do
   let all ← (← p.state).needFields reservations
-  let fitting ← all.anyM fun (id, _) => do
+  let fits := fun (id, _) => do
     let r ← row p reservations id
     let entitled := (← isMember p) || (← isProtected r)
     return isCustomer p (← r.needSymbol user_id) && entitled && (← anyFlight p [sym!"cancelled"] r) && (← amountIs (100 * (← size r)) p)
-  guard fitting
+  guard (← anyOf fits all)
 
 /-- A reservation with a late flight and that many passengers was changed or cancelled: an event that the adapter records, with what the
 reservation was before. -/

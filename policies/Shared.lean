@@ -51,6 +51,11 @@ def entry (fields : Fields) (name : Symbol) : Find Fields := do
 def objectsIn (fields : Fields) (name : Symbol) : Read (List Fields) := do
   (← fields.needList name).mapM (·.asFields name.text)
 
+/-- Whether the condition holds of any of the items. Those after the first of which it does are not read. -/
+def anyOf (condition : α → Find Bool) : List α → Find Bool
+  | [] => return false
+  | item :: items => do if ← condition item then return true else anyOf condition items
+
 /-- The sum of what is read of each item. -/
 def sum (items : List α) (amount : α → Find Quantity) : Find Quantity :=
   items.foldlM (init := 0) fun total item => return total + (← amount item)

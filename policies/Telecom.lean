@@ -62,8 +62,7 @@ def line (p : Pending) : Find Fields := named p lines line_id
 
 /-- Whether any of the customer's bills has one of the statuses. -/
 def anyBill (p : Pending) (statuses : List Symbol) : Find Bool := do
-  (← (← customer p).needSymbols bill_ids).anyM fun b => do
-    return statuses.contains (← (← row p bills b).needSymbol status)
+  anyOf (fun b => return statuses.contains (← (← row p bills b).needSymbol status)) (← (← customer p).needSymbols bill_ids)
 
 /-- The line's contract ended before today: `contract_end` is when its last day begins. -/
 def contractEnded (p : Pending) : Find Bool := do
@@ -74,7 +73,7 @@ def detailsFit : Pending → Read Bool := holds fun p => do
   let wanted ← p.arguments.needSymbol sym!"id"
   let c ← customer p
   let own ← c.needSymbols line_ids
-  let isDevice := own.anyM fun l => do
+  let isDevice := own |> anyOf fun l => do
     let device ← found ((← row p lines l).find? device_id)
     return device == .sym wanted
   guard (isCustomer p wanted || own.contains wanted || (← c.needSymbols bill_ids).contains wanted ||

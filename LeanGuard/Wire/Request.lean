@@ -93,7 +93,7 @@ def reset (journals : Journals) (o : Object) : Except WireError (Journals × Lis
   | none => return (∅, [("reset", "all")])
   | some id => return (journals.filter fun key _ => key.2 != id, [("reset", .str id)])
 
-def operations : List String := ["admit", "observe", "step", "status", "reset", "policies", "repair"]
+def operations : List String := ["admit", "observe", "step", "status", "reset", "policies", "repair", "prove"]
 
 def known : List String :=
   ["id", "op", "policy", "call", "snapshot", "journal", "journal_id", "events", "events_seen", "step"]
@@ -107,7 +107,7 @@ def answerObject (policies : List Policy) (journals : Journals) (o : Object) :
   | "status" => return (journals, ← journalStatus policies journals o)
   | "reset" => reset journals o
   | "policies" => return (journals, [("policies", .arr (policies.map Policy.json).toArray)])
-  | "repair" => failField "op" "repair is not in this version"
+  | "repair" | "prove" => failField "op" "a repair or a proof is asked of the process itself"
   | op => failField "op" s!"no operation “{op}”; there are: {", ".intercalate operations}"
 
 /-- Answers the body of a `guard` request. The answer repeats the request's `id`. -/
