@@ -17,7 +17,20 @@ if TYPE_CHECKING:
         TurnEnded,
     )
     from leanguard_host.guard import Guard, GuardUnavailable
-    from leanguard_host.models import Call, Decision, Event, FailedRule, Resource, RuleError, Snapshot
+    from leanguard_host.models import (
+        Call,
+        Decision,
+        Edit,
+        Event,
+        FailedRule,
+        Proof,
+        Rejected,
+        Repair,
+        RepairSearch,
+        Resource,
+        RuleError,
+        Snapshot,
+    )
 
 __version__ = "0.1.0"
 
@@ -29,11 +42,16 @@ __all__ = [
     "Decision",
     "DefiniteFailure",
     "Denied",
+    "Edit",
     "Event",
     "Execution",
     "FailedRule",
     "Guard",
     "GuardUnavailable",
+    "Proof",
+    "Rejected",
+    "Repair",
+    "RepairSearch",
     "Reservation",
     "Resource",
     "RuleError",

@@ -22,7 +22,7 @@ from leanguard_host.execution import (
     failure,
     state,
 )
-from leanguard_host.guard import Guard
+from leanguard_host.guard import Guard, RepairMode
 from leanguard_host.models import Call, Decision, Event, Snapshot
 from leanguard_host.store import JournalError
 
@@ -72,9 +72,15 @@ class AsyncGuard:
             raise cancelled
         return task.result()
 
-    async def check(self, call: Call | Mapping[str, Any], *, snapshot: Snapshot | Mapping[str, Any]) -> Decision:
+    async def check(
+        self,
+        call: Call | Mapping[str, Any],
+        *,
+        snapshot: Snapshot | Mapping[str, Any],
+        repair: RepairMode | bool | None = None,
+    ) -> Decision:
         """As `Guard.check`."""
-        return await self._step(lambda: self.guard.check(call, snapshot=snapshot))
+        return await self._step(lambda: self.guard.check(call, snapshot=snapshot, repair=repair))
 
     async def execute(
         self,
@@ -128,6 +134,9 @@ class AsyncGuard:
                 # It goes on in its thread; what it is granted will not be used.
                 future.add_done_callback(lambda done: self._unused(session, done))
                 raise
+            if isinstance(granted, Execution):
+                # Not among the steps, which must not wait for a search.
+                return await asyncio.to_thread(self.guard._with_repair, session, prepared, snapshot, granted)
             if granted is not None:
                 return granted
         return self.guard._unsteady(session)

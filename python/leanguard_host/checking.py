@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from leanguard_host.client import Connection, DaemonError, DaemonLostError, connect, connect_or_start
 from leanguard_host.failing import ADMITTED, DENIED, failures
-from leanguard_host.feedback import STYLES, Style, feedback, printable
+from leanguard_host.feedback import STYLES, Style, feedback, printable, repair_feedback, shown
 from leanguard_host.jsonfiles import CALL_LIMIT, FILE_LIMIT, InputError, Source, parse, read
 from leanguard_host.naming import policy_name
 from leanguard_host.out import Progressing, as_json, note, say
@@ -25,7 +25,8 @@ _FIELDS = {
     "policy_digest": str,
     "toolchain": str,
     "elapsed_ms": float | int,
-    "repair": type(None),
+    "repair": dict | None,
+    "repair_search": dict | None,
 }
 
 _LONGEST_TIMEOUT = 600.0
@@ -60,9 +61,7 @@ def run(
             raise InputError("standard input", "one file to be `-`", "more than one")
         sources = read(call, CALL_LIMIT), read(snapshot, FILE_LIMIT), read(journal, FILE_LIMIT)
         policy = policy_name(policy, stricter=not without_stricter)
-        decision = check(policy, *sources, timeout=timeout, reporter=reporter, daemon=not no_daemon)
-    if repair:
-        note("This version does not look for repairs.")
+        decision = check(policy, *sources, timeout=timeout, reporter=reporter, daemon=not no_daemon, repair=repair)
     if json_:
         as_json(decision)
     elif style is not None:
@@ -81,13 +80,42 @@ def show_decision(decision: dict[str, Any]) -> None:
     for error in decision["errors"]:
         say("  ", (error["rule"], "title"), " (", ("error", "warn"), ")")
         say("    ", error["message"])
+    _show_repair(decision["repair"], decision["repair_search"])
+
+
+def _show_repair(repair: dict[str, Any] | None, search: dict[str, Any] | None) -> None:
+    if search is None:
+        return
+    for rejected in search["rejected"]:
+        by = [rule["id"] for rule in rejected["failed_rules"]] + [error["rule"] for error in rejected["errors"]]
+        if rejected["stopped_by"] == "intent":
+            by = ["it would change what the call is for"]
+        say("  tried ", _edits(rejected["edits"]), (f": {rejected.get('message') or ', '.join(by)}", "dim"))
+    if repair is None:
+        say(("no repair", "warn"), f": {search['note']}")
+        return
+    say(("repair", "good"), ", which was not made:")
+    for edit in repair["edits"]:
+        say("  ", _edits([edit]), (f"  {edit['source']}" if edit["source"] else "", "dim"))
+    if repair["needs_consent"]:
+        say("  The customer has to confirm exactly this call first.")
+    axioms = ", ".join(repair["axioms"]) or "no axiom"
+    say("  ", (f"proved in {search['elapsed_ms']:.0f} ms, from {axioms}: {repair['theorem']}", "dim"))
+
+
+def _edits(edits: list[dict[str, Any]]) -> str:
+    return ", ".join(f"{edit['argument']}: {shown(edit['before'])} → {shown(edit['after'])}" for edit in edits)
 
 
 def show_feedback(decision: dict[str, Any], style: Style) -> None:
     """Print what a model is told about a decision."""
     rules = [(rule["id"], rule["category"], rule["hint"]) for rule in decision["failed_rules"]]
     errors = [(error["rule"], error["message"]) for error in decision["errors"]]
-    for line in feedback(decision["verdict"] == "admit", rules, errors, style).splitlines():
+    told = ""
+    if found := decision["repair"]:
+        edits = [(edit["argument"], shown(edit["before"]), shown(edit["after"])) for edit in found["edits"]]
+        told = repair_feedback(edits, found["needs_consent"])
+    for line in feedback(decision["verdict"] == "admit", rules, errors, style, repair=told).splitlines():
         say(line)
 
 
@@ -118,8 +146,11 @@ def check(
     timeout: float,
     reporter: Reporter,
     daemon: bool = True,
+    repair: bool = False,
 ) -> dict[str, Any]:
     """Decide a call; returns the decision's fields. A decision that can't be had is a denial with the reason.
+
+    With `repair`, a denial comes with a nearby call that is admitted, or with the reason why there is none.
 
     Raises:
         InputError: the input can't be used.
@@ -136,7 +167,7 @@ def check(
         read_inputs(call, snapshot, journal)  # before anything large is installed, built or started
         connection = reach(reporter) if daemon else None
     if connection is None:
-        return _check_here(policy, call, snapshot, journal, timeout, reporter)
+        return _check_here(policy, call, snapshot, journal, timeout, reporter, repair)
     request = {
         "op": "check",
         "policy": policy,
@@ -144,6 +175,7 @@ def check(
         "snapshot": snapshot.as_json(),
         "journal": journal.as_json() if journal else None,
         "timeout": timeout,
+        "repair": repair,
     }
     with connection:
         try:
@@ -171,7 +203,13 @@ def is_decision(decision: dict[str, Any], policy: str) -> bool:
 
 
 def _check_here(
-    policy: str, call: Source, snapshot: Source, journal: Source | None, timeout: float, reporter: Reporter
+    policy: str,
+    call: Source,
+    snapshot: Source,
+    journal: Source | None,
+    timeout: float,
+    reporter: Reporter,
+    repair: bool,
 ) -> dict[str, Any]:
     from leanguard_host.engine import Engine, UnknownPolicyError, policy_problem
     from leanguard_host.inputs import read_inputs
@@ -180,7 +218,10 @@ def _check_here(
         engine.restarts = False
         try:
             inputs = read_inputs(call, snapshot, journal)
-            decision = engine.decide(policy, inputs.call, inputs.snapshot, inputs.journal, timeout)
+            question = policy, inputs.call, inputs.snapshot, inputs.journal
+            decision = engine.decide(*question, timeout)
+            if repair:
+                decision = engine.repair(decision, *question)
         except UnknownPolicyError as unknown:
             raise policy_problem(unknown) from None
     return decision.model_dump(mode="json")
@@ -202,6 +243,7 @@ def _denial(policy: str, snapshot: Source, connection: Connection, reason: str) 
         "toolchain": toolchain if isinstance(toolchain, str) else "",
         "elapsed_ms": 0.0,
         "repair": None,
+        "repair_search": None,
     }
 
 

@@ -34,7 +34,17 @@ PROTOCOL = 1
 LONGEST_PATH = 100
 """Most bytes of a socket's path. The limit is 108 on Linux and 104 on macOS."""
 
-_DECIDING = ("client", "daemon", "engine", "feedback", "inputs", "jsonfiles", "models", "wire")  # what the process runs
+_DECIDING = (
+    "client",
+    "daemon",
+    "engine",
+    "feedback",
+    "inputs",
+    "jsonfiles",
+    "models",
+    "proving",
+    "wire",
+)  # what the process runs
 
 START_SECONDS = 180.0
 _ANSWER_SECONDS = 150.0

@@ -73,7 +73,7 @@ app.add_typer(policy_app, name="policy")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Repair = Annotated[
-    bool, typer.Option("--repair", help="Look for a nearby call that is admitted (not in this version).")
+    bool, typer.Option("--repair", help="After a denial, look for a nearby call that is proved to be admitted.")
 ]
 Portable = Annotated[bool, typer.Option("--portable", help="The portable one, even where the official one is usable.")]
 WithoutStricter = Annotated[
@@ -237,11 +237,14 @@ def replay(
         str | None,
         typer.Option(metavar="FILE", help="Keep in this file what is decided; if it exists, go on from there."),
     ] = None,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Have every decision proved as a theorem, and tell what did not check.")
+    ] = False,
     json_: AsJson = False,
 ) -> None:
     """Decide every call of recorded episodes, and tell what was denied by which rule, and carried out all the same.
 
-    Exit codes: 0 replayed, 2 input that can't be used, 3 no usable Lean, 130 interrupted.
+    Exit codes: 0 replayed, 1 a proof did not check, 2 input that can't be used, 3 no usable Lean, 130 interrupted.
     """
     from leanguard_host.replay.command import run
 
@@ -255,6 +258,7 @@ def replay(
         assume_consent=assume_consent,
         workers=workers,
         without_stricter=without_stricter,
+        prove=prove,
     )
     raise typer.Exit(code)
 

@@ -61,7 +61,10 @@ def check(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
         return {"problem": policy_problem(unknown).as_json()}
     except InputError as problem:
         return {"problem": problem.as_json()}
-    decision = engine.decide(request["policy"], inputs.call, inputs.snapshot, inputs.journal, float(request["timeout"]))
+    question = request["policy"], inputs.call, inputs.snapshot, inputs.journal
+    decision = engine.decide(*question, float(request["timeout"]))
+    if request.get("repair"):
+        decision = engine.repair(decision, *question)
     return {"decision": decision.model_dump(mode="json")}
 
 

@@ -15,10 +15,24 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from leanguard_host.feedback import printable
 from leanguard_host.jsonfiles import InputError
 from leanguard_host.lean.errors import LeanUnavailable
-from leanguard_host.models import Call, Decision, Event, Snapshot
+from leanguard_host.models import Call, Decision, Event, Proof, Snapshot
 from leanguard_host.naming import WITHOUT_STRICTER, base_name, policy_name
+from leanguard_host.proving import (
+    DEFAULT_BUDGET,
+    OPERATIONS,
+    SearchBudget,
+    proof_question,
+    read_proof,
+    read_repair,
+    repair_question,
+    unproved,
+    without_repair,
+)
 from leanguard_host.wire import (
+    BAD_INPUT,
+    REFUSED,
     UNAVAILABLE,
+    WRONG_ANSWER,
     RefusedError,
     WrongAnswerError,
     admission,
@@ -30,6 +44,8 @@ from leanguard_host.wire import (
 if TYPE_CHECKING:
     from leanguard_host.lean.build import BuildResult
     from leanguard_host.lean.toolchain import Toolchain
+
+_NO_DECISION = (BAD_INPUT, REFUSED, UNAVAILABLE, WRONG_ANSWER)
 
 START_SECONDS = 120.0
 """How long the warm process may take to answer for the first time."""
@@ -146,6 +162,9 @@ def policy_digest(policy: str, keys: Mapping[str, str]) -> str:
     return f"sha256:{hashed(key + WITHOUT_STRICTER) if policy.endswith(WITHOUT_STRICTER) else key}"
 
 
+PROOF_SECONDS = 20.0
+"""How long a proof, or a search beyond its budget, may take; the first one also gets the time of a start."""
+
 EVENT_SECONDS = 0.005
 """What a journal's event may take beyond the time for the decision: a long journal is no reason to deny."""
 
@@ -153,11 +172,15 @@ EVENT_SECONDS = 0.005
 class Engine:
     """Lean, ready to decide. Use as a context manager, or call `close`."""
 
-    def __init__(self, process: LeanLink, *, toolchain: str, keys: Mapping[str, str]) -> None:
+    def __init__(
+        self, process: LeanLink, *, toolchain: str, keys: Mapping[str, str], prover: LeanLink | None = None
+    ) -> None:
         """Ask the process for its policies.
 
         Args:
             process: the warm process.
+            prover: the process that searches repairs and proves, started when it is first asked, so that decisions
+                need not wait for proofs; None for the same one.
             toolchain: what runs it, in words.
             keys: the content keys of the modules.
 
@@ -165,6 +188,8 @@ class Engine:
             LeanUnavailable: it does not tell them.
         """
         self.process = process
+        self.prover = prover or process
+        self._warm_prover: int | None = None
         self.toolchain = toolchain
         self.restarts = True
         self.policies = self._ask_policies()
@@ -183,7 +208,8 @@ class Engine:
         reporter.progress("starting Lean", 0, 0)
         process = start_process(built)
         try:
-            return cls(process, toolchain=toolchain_text(built.toolchain), keys=built.keys)
+            prover = start_process(built)
+            return cls(process, toolchain=toolchain_text(built.toolchain), keys=built.keys, prover=prover)
         except BaseException:
             process.close()
             raise
@@ -236,6 +262,50 @@ class Engine:
             elapsed_ms=round((time.monotonic() - began) * 1000, 3),
         )
 
+    def repair(
+        self,
+        decision: Decision,
+        policy: str,
+        call: Call,
+        snapshot: Snapshot,
+        journal: Sequence[Event],
+        budget: SearchBudget = DEFAULT_BUDGET,
+    ) -> Decision:
+        """The decision with a proved repair, if it is a denial and a candidate is one; else with the reason why none.
+
+        Args:
+            decision: what was decided of the call.
+            policy: the policy's name.
+            call: the denied call.
+            snapshot: the state that it was decided in.
+            journal: all events, oldest first.
+            budget: what the search may take.
+        """
+        if decision.admitted:
+            return decision
+        if decision.errors and not decision.failed_rules and all(e.rule in _NO_DECISION for e in decision.errors):
+            return without_repair(decision, "The call was not decided.")
+        question = repair_question(policy, call, snapshot, journal, budget)
+        try:
+            return read_repair(question, self._prove(question, budget.seconds, len(journal)), decision)
+        except Exception as error:
+            return without_repair(decision, f"No repair could be looked for: {error}")
+
+    def prove(self, policy: str, call: Call, snapshot: Snapshot, journal: Sequence[Event]) -> Proof:
+        """Decide a call and prove the decision. What goes wrong is no proof, with the reason."""
+        question = proof_question(policy, call, snapshot, journal)
+        try:
+            return read_proof(question, self._prove(question, 0.0, len(journal)))
+        except Exception as error:
+            return unproved(f"The decision could not be proved: {error}")
+
+    def _prove(self, question: Mapping[str, Any], seconds: float, events: int) -> dict[str, Any]:
+        timeout = seconds + PROOF_SECONDS + events * EVENT_SECONDS
+        known = self._warm_prover is not None and self._warm_prover == self.prover.pid
+        answer = self.prover.guard(question, timeout if known else timeout + START_SECONDS)
+        self._warm_prover = self.prover.pid
+        return answer
+
     def ask(self, question: Mapping[str, Any], timeout: float) -> dict[str, Any]:
         """Put any question of the protocol; the process is restarted for the next one if it fails.
 
@@ -244,6 +314,8 @@ class Engine:
             RefusedError: Lean could not read the question.
             WrongAnswerError: what came is no answer.
         """
+        if question.get("op") in OPERATIONS:
+            return good_answer(self.prover.guard(question, timeout))
         try:
             return good_answer(self.process.guard(question, timeout))
         except LeanUnavailable:
@@ -273,7 +345,10 @@ class Engine:
     def close(self) -> None:
         """End the process."""
         self.restarts = False
-        self.process.close()
+        try:
+            self.process.close()
+        finally:
+            self.prover.close()
 
     def __enter__(self) -> Self:
         return self

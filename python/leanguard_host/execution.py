@@ -25,6 +25,7 @@ from leanguard_host.feedback import printable
 from leanguard_host.following import Follower, LostTrackError, StepAnswer
 from leanguard_host.lean.errors import LeanUnavailable
 from leanguard_host.models import Call, Decision, Event, FailedRule, ModelError, Resource, Snapshot, read_model
+from leanguard_host.proving import SearchBudget, without_repair
 from leanguard_host.store import JournalError, JournalStore, Transaction, now_ms
 from leanguard_host.wire import BAD_INPUT, UNAVAILABLE, RefusedError, WrongAnswerError, denial
 
@@ -130,6 +131,7 @@ class Execution:
             knows).
         decision: the decision, with every reason.
         proposal_id: what a trusted screen shows and `confirm` takes; None if the call was not even recorded.
+        repair_proposal_id: the same of a proved repair of a denied call, where the guard proposes them.
         reservation: the id under which the call was sent; None for a denied call and for one that only reads.
         value: what the tool returned.
         error: what the tool raised; or, beside a value, why what it shows could not be recorded.
@@ -141,6 +143,7 @@ class Execution:
     reservation: str | None = None
     value: Any = None
     error: BaseException | None = None
+    repair_proposal_id: str | None = None
 
     @property
     def executed(self) -> bool:
@@ -344,6 +347,33 @@ class Session:
         except Exception as error:  # a fault of ours must not look like an admission either
             reason = f"{type(error).__name__}: {error}"
         return self.denied(UNAVAILABLE, f"The call could not be checked: {reason}", snapshot.revision)
+
+    def repaired(self, decision: Decision, call: Call, snapshot: Snapshot, budget: SearchBudget) -> Decision:
+        """A denial over the journal, with a proved repair or the reason why there is none."""
+        if decision.admitted:
+            return decision
+        try:
+            with self._lock:
+                current, events = self._current(snapshot), [stored.event for stored in self.store.read()]
+        except JournalError as error:
+            return without_repair(decision, f"The journal could not be read: {error}")
+        return self.engine.repair(decision, self.policy, call, current, events, budget)
+
+    def propose(self, call: Call, snapshot: Snapshot) -> str | None:
+        """Record a proposal of a call, for a person to confirm, and nothing else; None if it could not be recorded."""
+        proposal = uuid.uuid4().hex
+
+        def work(section: Transaction) -> bool:
+            state = self._current(snapshot)
+            step: dict[str, Any] = {"step": "propose", "time": self._now(), "proposal": proposal, "call": call.wire()}
+            answer = self._step(step | {"snapshot": state.wire()}, state)
+            self._append(section, answer.events, observe=answer.accepted)
+            return answer.accepted
+
+        try:
+            return proposal if self._transact(work) else None
+        except _FAULTS:
+            return None
 
     def position(self) -> int:
         """The length of the journal, to be noted before the backend is read.

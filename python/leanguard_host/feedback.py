@@ -6,6 +6,7 @@ only those about the call's own arguments are repeated; nothing that a tool or t
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Literal, get_args
@@ -19,6 +20,8 @@ LIMIT = 600
 """Most characters of a feedback."""
 
 _LINE_LIMIT = 240
+_VALUE_LIMIT = 80
+_REPAIR_LIMIT = 400
 _REPEATED = ("host.arguments", "host.call")
 _UNAVAILABLE = ("host.unavailable", "host.answer", "host.request")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -51,6 +54,23 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
+def shown(value: object) -> str:
+    """A value of a call as JSON, on one line and not too long."""
+    return _cut(printable(json.dumps(value, ensure_ascii=False)), _VALUE_LIMIT)
+
+
+def repair_feedback(edits: Sequence[tuple[str, str, str]], needs_consent: bool) -> str:
+    """A repair in a sentence.
+
+    Args:
+        edits: the argument, and its value before and after, as `shown` shows them.
+        needs_consent: whether the customer has to confirm the repaired call.
+    """
+    changes = ", and ".join(f"with {name} {after} in place of {before}" for name, before, after in edits)
+    wait = ", once the customer has confirmed exactly that call" if needs_consent else ""
+    return _cut(f"The same call {changes} is admitted{wait}.", _LINE_LIMIT)
+
+
 def _again(categories: Sequence[str], incomplete: bool) -> str:
     """That the call was denied so before, and what would change it."""
     changes = [change for category, change in _CHANGES.items() if category in categories]
@@ -65,6 +85,7 @@ def feedback(
     style: Style = "hints",
     *,
     again: bool = False,
+    repair: str = "",
 ) -> str:
     """At most LIMIT characters.
 
@@ -74,6 +95,7 @@ def feedback(
         errors: rule and message of each error.
         style: how much is told.
         again: the same call was denied before for the same reasons; what would change it is told too.
+        repair: a nearby call that is admitted, in a sentence; told in the style `hints`.
 
     Raises:
         ValueError: there is no such style.
@@ -89,6 +111,9 @@ def feedback(
     text = DENIED
     if again:
         text += " " + _again([category for _, category, _ in failed_rules], bool(unevaluated))
+    if repair and style == "hints":
+        # A repair says better what would change the denial.
+        text = f"{DENIED if len(text) + len(repair) > _REPAIR_LIMIT else text} {printable(repair)}"
     if style == "bare":
         return text
     if style == "rules":

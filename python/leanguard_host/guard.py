@@ -9,9 +9,10 @@ import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from leanguard_host.adapter import Adapter, DefiniteFailure, Reservation, method
 from leanguard_host.denials import Denials
@@ -40,6 +41,7 @@ from leanguard_host.jsonfiles import FILE_LIMIT, InputError, describe, json_path
 from leanguard_host.lean.errors import LeanUnavailable, ToolchainUnavailable
 from leanguard_host.models import Call, Decision, Event, M, ModelError, Snapshot, read_model
 from leanguard_host.naming import policy_name
+from leanguard_host.proving import CANDIDATES, SEARCH_SECONDS, SearchBudget
 from leanguard_host.store import JournalError, JournalStore, now_ms, open_store
 from leanguard_host.wire import BAD_INPUT, UNAVAILABLE, RefusedError, WrongAnswerError, denial
 
@@ -63,6 +65,25 @@ class GuardUnavailable(Exception):  # noqa: N818 - says what is the case, and is
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message)
         self.remedy = remedy
+
+
+RepairMode = Literal["off", "suggest", "propose"]
+"""What follows a denial: nothing; a search for a nearby call that is proved to be admitted, told with the denial; or
+besides, by `execute`, a proposal of that call, so that a trusted screen can show and confirm it. Nothing runs a repair
+by itself, and no confirmation is carried over to one."""
+
+
+def _repair_mode(mode: object) -> RepairMode:
+    """A setting for repairs; true stands for `suggest`.
+
+    Raises:
+        ValueError: there is no such setting.
+    """
+    if mode is True or mode is False:
+        return "suggest" if mode else "off"
+    if mode not in ("off", "suggest", "propose"):
+        raise ValueError(f'repair must be "off", "suggest" or "propose", not {mode!r}')
+    return mode
 
 
 class _GivenUp(ToolTimeout):
@@ -113,6 +134,9 @@ class Guard:
         timeout: float = 2.0,
         engine: Engine | None = None,
         clock: Callable[[], int] = now_ms,
+        repair: RepairMode | bool = "off",
+        repair_candidates: int = CANDIDATES,
+        repair_seconds: float = SEARCH_SECONDS,
     ) -> None:
         """Start Lean; on a new machine, install and build it first, which takes minutes.
 
@@ -126,12 +150,20 @@ class Guard:
             timeout: seconds that a decision may take. A slower one is a denial.
             engine: a started Lean to share with other guards; this guard does not end it.
             clock: the time of what is recorded, in milliseconds since 1970.
+            repair: what follows a denial. Repairs are searched and proved in a process of their own, which the first
+                search starts.
+            repair_candidates: how many candidates a search tries at most.
+            repair_seconds: after how many seconds a search tries no other one.
 
         Raises:
             GuardUnavailable: there is no usable Lean, no such policy, or a journal that can't be used.
         """
         if timeout <= 0:
             raise ValueError("timeout must be more than 0 seconds")
+        if repair_candidates < 0 or repair_seconds < 0:
+            raise ValueError("repair_candidates and repair_seconds can't be less than 0")
+        self.repair = _repair_mode(repair)
+        self._budget = SearchBudget(repair_candidates, repair_seconds)
         self.policy = policy = policy_name(policy, stricter=stricter)
         self.timeout = timeout
         self._journal: JournalLike | None = None if isinstance(journal, JournalStore) else journal
@@ -172,6 +204,7 @@ class Guard:
         *,
         snapshot: Snapshot | Mapping[str, Any],
         journal: JournalLike | None = None,
+        repair: RepairMode | bool | None = None,
     ) -> Decision:
         """Decide a call; changes nothing. Every failure is a denial with the reason in `errors`.
 
@@ -179,7 +212,13 @@ class Guard:
             call: what the model proposed.
             snapshot: what was read from the backend for this call, with the trusted time.
             journal: the events so far, instead of the guard's own journal.
+            repair: instead of the guard's own setting; `propose` is as `suggest` here. What was found is
+                `decision.repair`, and how it was looked for `decision.repair_search`.
+
+        Raises:
+            ValueError: there is no such setting for repairs.
         """
+        mode = self.repair if repair is None else _repair_mode(repair)
         revision = _revision(snapshot)
         if journal is None and self._session is not None:
             try:
@@ -188,7 +227,8 @@ class Guard:
                 return self._denial(BAD_INPUT, str(problem), revision)
             if self._closed:
                 return self._denial(UNAVAILABLE, "The call could not be checked: the guard is closed.", revision)
-            return self._session.check(proposed, state_now)
+            decision = self._session.check(proposed, state_now)
+            return decision if mode == "off" else self._session.repaired(decision, proposed, state_now, self._budget)
         try:
             events = self._events(self._journal if journal is None else journal)
             proposed, found = _model(Call, call, "the call"), _model(Snapshot, snapshot, "the snapshot")
@@ -197,7 +237,10 @@ class Guard:
         if self._closed:
             return self._denial(UNAVAILABLE, "The call could not be checked: the guard is closed.", revision)
         decision = self._engine.decide(self.policy, proposed, found, events, self.timeout)
-        return self._denials.note(proposed, found, decision)
+        decision = self._denials.note(proposed, found, decision)
+        if mode == "off":
+            return decision
+        return self._engine.repair(decision, self.policy, proposed, found, events, self._budget)
 
     async def acheck(
         self,
@@ -205,9 +248,10 @@ class Guard:
         *,
         snapshot: Snapshot | Mapping[str, Any],
         journal: JournalLike | None = None,
+        repair: RepairMode | bool | None = None,
     ) -> Decision:
         """`check` for asyncio: the loop goes on meanwhile."""
-        return await asyncio.to_thread(self.check, call, snapshot=snapshot, journal=journal)
+        return await asyncio.to_thread(self.check, call, snapshot=snapshot, journal=journal, repair=repair)
 
     # --- executing ---
 
@@ -287,8 +331,20 @@ class Guard:
             except Exception as error:
                 return self._unread(session, error)
             if (granted := session.begin(prepared, snapshot, since, held)) is not None:
-                return granted
+                return self._with_repair(session, prepared, snapshot, granted)
         return self._unsteady(session)
+
+    def _with_repair(
+        self, session: Session, call: Call, snapshot: Snapshot, begun: Grant | Execution
+    ) -> Grant | Execution:
+        """What came of a call; a denial with a repair, if that is the setting and there is one."""
+        if self.repair == "off" or not isinstance(begun, Execution) or begun.status != "denied":
+            return begun
+        decision = session.repaired(begun.decision, call, snapshot, self._budget)
+        proposed = None
+        if self.repair == "propose" and decision.repair is not None:
+            proposed = session.propose(decision.repair.call, snapshot)
+        return replace(begun, decision=decision, repair_proposal_id=proposed)
 
     def _prepared(self, call: object, tool: Callable[..., Any]) -> Call | Execution:
         """The call, or the denial of one that its tool can't take."""

@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from leanguard_host.feedback import Style, feedback
+from leanguard_host.feedback import Style, feedback, repair_feedback, shown
 from leanguard_host.jsonfiles import LARGEST, LONGEST_NAME, JsonValueError, describe, exact, json_path
 
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)")
@@ -159,6 +159,127 @@ class RuleError(_Model):
     message: str
 
 
+class Edit(_Model):
+    """One argument that a repair changes.
+
+    Attributes:
+        argument: its name.
+        before: its value in the denied call.
+        after: its value in the repaired call.
+        source: what the new value is, in words.
+    """
+
+    argument: str
+    before: Any
+    after: Any
+    source: str | None = None
+
+    def __str__(self) -> str:
+        source = f" ({self.source})" if self.source else ""
+        return f"{self.argument}: {shown(self.before)} → {shown(self.after)}{source}"
+
+
+class Repair(_Model):
+    """A nearby call that the policy admits, with what the kernel proved. It was not made, and nobody confirmed it.
+
+    Attributes:
+        call: the repaired call, which the agent may issue.
+        edits: what differs from the denied call.
+        needs_consent: whether the customer has to confirm the repaired call first. No confirmation is carried over.
+        theorem: what was proved: that the edits keep the intent of the call, and that the call is admitted.
+        axioms: what the proof rests on, of `propext`, `Quot.sound` and `Classical.choice`.
+        axioms_exact: false where Lean's own library comes without its proofs, so that its axioms are not looked into.
+    """
+
+    call: Call
+    edits: Annotated[tuple[Edit, ...], Field(min_length=1)]
+    needs_consent: bool
+    theorem: str
+    axioms: tuple[str, ...]
+    axioms_exact: bool
+
+    def diff(self) -> str:
+        """The edits for a person, one a line."""
+        return "\n".join(map(str, self.edits))
+
+    def feedback(self) -> str:
+        """The edits in a sentence for the model. It tells values of the customer's record, such as payment methods."""
+        return repair_feedback(
+            [(edit.argument, shown(edit.before), shown(edit.after)) for edit in self.edits], self.needs_consent
+        )
+
+
+class Rejected(_Model):
+    """A candidate for a repair that was none.
+
+    Attributes:
+        edits: what it would have changed.
+        stopped_by: `intent` (it would change what the call is for), `policy` (it is denied too), or `proof` (the kernel
+            did not check it).
+        failed_rules: where the policy stopped it, by which rules.
+        errors: the rules that could not be evaluated.
+        message: why it could not be proved.
+    """
+
+    edits: tuple[Edit, ...]
+    stopped_by: Literal["intent", "policy", "proof"]
+    failed_rules: tuple[FailedRule, ...] = ()
+    errors: tuple[RuleError, ...] = ()
+    message: str = ""
+
+    def reason(self) -> str:
+        """What stopped it, in a line."""
+        if self.stopped_by == "intent":
+            return "it would change what the call is for"
+        return self.message or ", ".join(
+            [rule.id for rule in self.failed_rules] + [error.rule for error in self.errors]
+        )
+
+
+class RepairSearch(_Model):
+    """How a repair was looked for.
+
+    Attributes:
+        note: why there is no repair; None if there is one.
+        tried: how many candidates were tried, the repair among them.
+        candidates: how many there are.
+        rejected: those that were tried and are no repair, in order, with what stopped each.
+        elapsed_ms: how long it took, in milliseconds.
+    """
+
+    note: str | None
+    tried: int = 0
+    candidates: int = 0
+    rejected: tuple[Rejected, ...] = ()
+    elapsed_ms: Annotated[float, Field(ge=0)] = 0.0
+
+
+class Proof(_Model):
+    """A decision and the theorem that it is the one.
+
+    Attributes:
+        verdict: the decision; None if Lean did not answer.
+        failed_rules: the rules that failed.
+        errors: the rules that could not be evaluated.
+        proved: whether the kernel checked the theorem.
+        theorem: the statement, of `call`, `snapshot` and `journal`; None if it was not proved.
+        axioms: what the proof rests on.
+        axioms_exact: as of `Repair`.
+        message: why it was not proved.
+        elapsed_ms: how long it took, in milliseconds.
+    """
+
+    verdict: Literal["admit", "deny"] | None
+    failed_rules: tuple[FailedRule, ...] = ()
+    errors: tuple[RuleError, ...] = ()
+    proved: bool = False
+    theorem: str | None = None
+    axioms: tuple[str, ...] = ()
+    axioms_exact: bool = False
+    message: str = ""
+    elapsed_ms: Annotated[float, Field(ge=0)] = 0.0
+
+
 class Decision(_Model):
     """Admitted, or denied with every rule that failed and every error."""
 
@@ -170,13 +291,16 @@ class Decision(_Model):
     policy_digest: str
     toolchain: str
     elapsed_ms: Annotated[float, Field(ge=0)]
-    repair: None = None
+    repair: Repair | None = None
+    repair_search: RepairSearch | None = None
     _again: bool = PrivateAttr(default=False)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if (self.verdict == "admit") == bool(self.failed_rules or self.errors):
             raise ValueError("a call is admitted exactly when no rule failed and there was no error")
+        if self.verdict == "admit" and self.repair is not None:
+            raise ValueError("an admitted call needs no repair")
         return self
 
     @property
@@ -198,6 +322,8 @@ class Decision(_Model):
     def feedback(self, style: Style = "hints") -> str:
         """What to tell the model: stable wording, at most 600 characters, nothing that a tool returned.
 
+        Where a repair was asked for and found, the style `hints` tells it, with values of the customer's record.
+
         Args:
             style: `bare` tells that the call was denied, `rules` also by which rules, `hints` also what to do.
 
@@ -206,7 +332,8 @@ class Decision(_Model):
         """
         rules = [(rule.id, rule.category, rule.hint) for rule in self.failed_rules]
         errors = [(error.rule, error.message) for error in self.errors]
-        return feedback(self.admitted, rules, errors, style, again=self.again)
+        repair = self.repair.feedback() if self.repair else ""
+        return feedback(self.admitted, rules, errors, style, again=self.again, repair=repair)
 
 
 class ModelError(ValueError):

@@ -14,11 +14,13 @@ from leanguard_host.adapters.tau2 import DOMAINS, open_backend
 from leanguard_host.adapters.tau2.backend import DataError
 from leanguard_host.adapters.tau2.episodes import episode_files
 from leanguard_host.builtin import HOST_ERRORS, HOST_RULES
-from leanguard_host.failing import NO_LEAN, failures
+from leanguard_host.failing import DENIED, NO_LEAN, failures
+from leanguard_host.feedback import printable
 from leanguard_host.jsonfiles import InputError
 from leanguard_host.out import Progressing, as_json, note, say
 from leanguard_host.replay.deciding import Decider, replay
 from leanguard_host.replay.page import page
+from leanguard_host.replay.proving import Proving, proofs
 from leanguard_host.replay.summary import Summary, table
 
 _MOST_WORKERS = 16
@@ -44,6 +46,7 @@ def run(
     assume_consent: bool = False,
     workers: int = 1,
     without_stricter: bool = False,
+    prove: bool = False,
 ) -> int:
     """Replay and tell; returns the exit code.
 
@@ -64,6 +67,8 @@ def run(
             open_backend(policy, Path(data))  # before Lean is installed, built or started
         except DataError as error:
             raise InputError("--data", f"a folder with the {policy} database", str(error)) from error
+        if prove and (html or resume or without_stricter):
+            raise InputError("--prove", "neither --html nor --resume nor --without-stricter beside it", "one of them")
         _check_output("--html", html, path)
         _check_output("--resume", resume, path)
         keep = Path(resume) if resume else Path(f"{html}.part") if html else None
@@ -71,6 +76,7 @@ def run(
         with _told_how_to_go_on(keep):
             started = [engines.enter_context(Engine.start(reporter)) for _ in range(workers)]
             deciders: list[Decider] = [WithoutStricter(engine) if without_stricter else engine for engine in started]
+            proving = [Proving(engine) for engine in started] if prove else []
             known = next((known for known in started[0].policies if known["name"] == policy), {})
             rules = {rule["id"]: rule for rule in (*HOST_RULES, *HOST_ERRORS, *known.get("rules", []))}
             try:
@@ -78,7 +84,7 @@ def run(
                     path,
                     policy,
                     Path(data),
-                    deciders,
+                    list(proving) if prove else deciders,
                     assume_consent=assume_consent,
                     progress=lambda done, total: reporter.progress("replaying", done, total),
                     keep=keep,
@@ -95,15 +101,20 @@ def run(
         note(f"{item.place}: {item.reason}")
     if summary.resumed:
         note(f"{summary.resumed} of {summary.episodes} episodes had been decided by an earlier run.")
+    proved = proofs(proving)
     if json_:
-        as_json(summary.as_json())
+        as_json(summary.as_json() | ({"proofs": proved} if prove else {}))
     else:
         _show(summary)
+        if prove:
+            _show_proofs(proved)
         if html:
             say("The page is in ", (html, "title"), ".")
     if summary.undecided:
         note(f"Lean did not answer for {summary.undecided} calls; the same command tries them again.")
         return NO_LEAN
+    if proved["failed"]:
+        return DENIED
     if html and not resume and keep:
         keep.unlink(missing_ok=True)
     return 0
@@ -159,6 +170,14 @@ def _write(path: Path, text: str) -> None:
             draft.unlink(missing_ok=True)
     except OSError as error:
         raise InputError("--html", "a file that can be written", str(error)) from error
+
+
+def _show_proofs(proved: dict[str, Any]) -> None:
+    axioms = ", ".join(proved["axioms"]) or "no axiom"
+    say(f"  {proved['proved']:6}  decisions proved and checked by the kernel, from {axioms}")
+    say(f"  {proved['failed']:6}  decisions whose proof did not check")
+    for failure in proved["failures"]:
+        say("          ", (failure["tool"], "title"), f": {printable(failure['message'])}")
 
 
 def _show(summary: Summary) -> None:
