@@ -130,7 +130,8 @@ class Backend(ABC):
 
     def resource(self, call: Json) -> Json | None:
         """The thing that the call touches."""
-        if (found := self.resources.get(call["tool"])) and usable(key := call["arguments"].get(found[1])):
+        found = self.resources.get(call["tool"])
+        if found and usable(key := call["arguments"].get(found[1])) and key:  # nothing has an empty id
             return {"type": found[0], "id": key}
         return None
 
