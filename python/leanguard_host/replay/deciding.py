@@ -178,22 +178,29 @@ def _decide(
     episode: Episode, index: int, step: Step, session: Session, policy: str, decider: Decider, assume_consent: bool
 ) -> Decided:
     backend = session.backend
-    try:
-        call = read_model(Call, {"tool": step.tool, "arguments": step.arguments})
-    except ValueError as error:
+
+    def unread(error: ValueError, category: str) -> Decided:
         return Decided(
             episode=episode.name,
             index=index,
             tool=step.tool[:80] if isinstance(step.tool, str) else "",
             verdict="deny",
             rules=[BAD_INPUT],
-            categories=[INVALID],
+            categories=[category],
             errors=[str(error)],
         )
+
+    try:
+        call = read_model(Call, {"tool": step.tool, "arguments": step.arguments})
+    except ValueError as error:
+        return unread(error, INVALID)
     writes = call.tool in backend.writes
-    if writes and assume_consent:
-        session.confirm(call)
-    snapshot = session.snapshot(call)
+    try:
+        if writes and assume_consent:
+            session.confirm(call)
+        snapshot = session.snapshot(call)
+    except ValueError as error:  # what an earlier call left behind can't be carried to Lean
+        return unread(error, NOT_EVALUATED)
     decision = decider.decide(policy, call, snapshot, session.journal, TIMEOUT)
     failed = [rule.id for rule in decision.failed_rules]
     errors = [error.rule for error in decision.errors if error.rule not in failed]

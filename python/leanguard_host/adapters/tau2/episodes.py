@@ -100,12 +100,14 @@ def _episodes(value: Any, place: str, name: str) -> Iterator[Episode | Unreadabl
                 continue
             task = tasks.get(str(item.get("task_id")), {})
             yield Episode(
-                f"{item.get('task_id')}#{item.get('trial', index)}", list(_steps(item["messages"])), _preparation(task)
+                f"{item.get('task_id')}#{item.get('trial', index)}",
+                list(steps_of(item["messages"])),
+                _preparation(task),
             )
     elif isinstance(value.get("traj"), list):
-        yield Episode(f"{value.get('task_id', name)}#{value.get('trial', 0)}", list(_steps(value["traj"])))
+        yield Episode(f"{value.get('task_id', name)}#{value.get('trial', 0)}", list(steps_of(value["traj"])))
     elif isinstance(value.get("messages"), list):
-        yield Episode(str(value.get("id", name)), list(_steps(value["messages"])))
+        yield Episode(str(value.get("id", name)), list(steps_of(value["messages"])))
     elif isinstance(value.get("evaluation_criteria"), dict):
         yield Episode(str(value.get("id", name)), list(_solution(value)), _preparation(value), reference=True)
     else:
@@ -121,7 +123,8 @@ def _preparation(task: Mapping[str, Any]) -> list[Json]:
     return objects(_object(task.get("initial_state")).get("initialization_actions"))
 
 
-def _steps(messages: list[Any]) -> Iterator[Step]:
+def steps_of(messages: list[Any]) -> Iterator[Step]:
+    """The steps of a conversation, from the messages of tau-bench or tau2-bench."""
     # The result of a call is the next tool message, not the one of its id: the recorded ids repeat.
     for index, message in enumerate(messages):
         if not isinstance(message, dict):
