@@ -38,6 +38,7 @@ GOOD = {
 BOOKING = ("origin", "destination", "flight_type", "cabin", "flights", "passengers", "payment_methods")
 texts = st.sampled_from(["ada_1", "bob_2", "R1", "#P1", "lamp-a", "gift_1", "L9", "C2", "", "x" * 300, "\ud800", "\0"])
 numbers = st.sampled_from([0, 1, -1, 2.5, True, None, 10**15, 10**16, 1e300, float("nan"), 0.1234567])
+odd = st.sampled_from(["", 10**15, []])
 anything = st.recursive(
     texts | numbers,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*GOOD, "date"]), inner, max_size=3),
@@ -62,7 +63,7 @@ def calls(draw: st.DrawFn, backend: Backend) -> list[dict[str, Any]]:
     tools = sorted(name.removeprefix("tool_") for name in dir(backend) if name.startswith("tool_"))
     tool = draw(st.sampled_from(tools))
     arguments: Any = {
-        name: draw((st.just(GOOD[name]) if name in GOOD else st.lists(leg, max_size=2)) | anything)
+        name: draw((st.just(GOOD[name]) if name in GOOD else st.lists(leg, max_size=2)) | odd | anything)
         for name in parameters(backend, tool)
     }
     made = {
@@ -115,3 +116,18 @@ def test_each_call_gets_a_decision(data: st.DataObject, name: str, consent: bool
     assert len(decided) == sum(step.kind == "call" for step in episode.steps)
     for each in decided:
         assert (each.category in CATEGORIES) == each.denied
+
+
+def test_a_database_that_cannot_be_carried_to_lean_denies() -> None:
+    refuel = {"customer_id": "C1", "line_id": "L1", "gb_amount": 10**15}  # 2.5 times as many dollars
+    made = [
+        ("get_customer_by_id", {"customer_id": "C1"}),
+        ("refuel_data", refuel),
+        ("suspend_line", {"customer_id": "C1", "line_id": "L1", "reason": "x"}),
+    ]
+    messages = [{"role": "assistant", "tool_calls": [{"name": tool, "arguments": given}]} for tool, given in made]
+    episode = Episode("any", list(steps_of(messages)))
+    decided = list(replay_episode(episode, WORLDS["telecom"].fork(), "telecom", Admitting()))
+    assert [each.verdict for each in decided] == ["admit", "admit", "deny"]
+    assert decided[2].category == "not evaluated"
+    assert not decided[2].executed
