@@ -72,7 +72,6 @@ unsafe def compile (kept : IO.Ref (Option Kept)) (r : Request) : IO Json := do
       env? := some k.env
     else
       kept.set none
-      k.env.freeRegions
   let env ← match env? with
     | some env => pure env
     | none =>
@@ -89,13 +88,11 @@ unsafe def compile (kept : IO.Ref (Option Kept)) (r : Request) : IO Json := do
     saveModuleData (r.olean ++ ".new") r.module.toName (withExtraNames (← mkModuleData state.commandState.env .private))
     IO.FS.rename (r.olean ++ ".new") r.olean
   let json ← answer (!messages.hasErrors) messages imported
-  -- The answer must not point into the regions that are freed now.
-  let text := json.compress
-  if r.keep.isEmpty then
-    env.freeRegions
-  else
+  -- The memory of an imported environment is never freed: what still points into it would get into the next module. A process that has
+  -- taken too much is replaced by a new one.
+  unless r.keep.isEmpty do
     kept.set (some { key := r.keep, env })
-  return .str text
+  return json
 
 def answerLine (json : Json) : IO Unit := do
   let stdout ← IO.getStdout

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 from filelock import FileLock
@@ -12,6 +15,9 @@ from filelock import FileLock
 from leanguard_host.lean.errors import BuildFailed
 from leanguard_host.lean.portable.builder import SOURCE, Builder
 from leanguard_host.lean.portable.install import Announce, Install, Progress, install, quiet, silent
+
+_STAGING = "builder-staging-"
+_STAGING_SECONDS, _UNUSED_SECONDS = 24 * 3600.0, 30 * 24 * 3600.0
 
 
 def builder_digest() -> str:
@@ -27,7 +33,20 @@ def toolchain_key(found: Install) -> str:
 def builder_ready(found: Install) -> Path | None:
     """The folder with the compiled builder, if there is one."""
     folder = found.folder / f"builder-{builder_digest()}"
-    return folder if (folder / "Build.olean").is_file() else None
+    if not (folder / "Build.olean").is_file():
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(folder)  # recently used
+    return folder
+
+
+def _prune(folder: Path) -> None:
+    """Delete builders that no version on this machine has used for a month, and what was interrupted."""
+    for builder in folder.glob("builder-*/"):
+        kept = _STAGING_SECONDS if builder.name.startswith(_STAGING) else _UNUSED_SECONDS
+        with contextlib.suppress(OSError):
+            if time.time() - builder.stat().st_mtime > kept:
+                shutil.rmtree(builder, ignore_errors=True)
 
 
 def ensure_builder(progress: Progress = silent, announce: Announce = quiet) -> tuple[Install, Path]:
@@ -44,11 +63,10 @@ def ensure_builder(progress: Progress = silent, announce: Announce = quiet) -> t
     with FileLock(found.folder / "builder.lock"):
         if ready := builder_ready(found):  # another process was faster
             return found, ready
-        for stale in found.folder.glob("builder-*"):  # an earlier version's, or one that was interrupted
-            shutil.rmtree(stale, ignore_errors=True)
+        _prune(found.folder)
         progress("compiling the builder", 0, 0)
         folder = found.folder / f"builder-{builder_digest()}"
-        staging = Path(tempfile.mkdtemp(prefix="builder-staging-", dir=found.folder))
+        staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=found.folder))
         try:
             with Builder(found, None) as builder:
                 source = SOURCE.read_text(encoding="utf-8")
