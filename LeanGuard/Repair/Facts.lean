@@ -100,16 +100,20 @@ def readType : Expr :=
 
 def sameType : Expr := .forallE `a Quote.symbolType (.forallE `b Quote.symbolType boolType .default) .default
 
-/-- The term as a function of the way to read a field and of the way to compare symbols. -/
-def overWays (e : Expr) : Expr := .lam `read readType (.lam `same sameType (go e 0) .default) .default
+def needType : Expr :=
+  .forallE `fields (.const ``Fields []) (.forallE `name Quote.symbolType (.app (.const ``Read []) Quote.valueType) .default) .default
+
+/-- The term as a function of the ways to read a field, to compare symbols, and to read a field that must be there. -/
+def overWays (e : Expr) : Expr := .lam `read readType (.lam `same sameType (.lam `need needType (go e 0) .default) .default) .default
 where
   /-- `depth` binders of the term are passed. -/
   go (e : Expr) (depth : Nat) : Expr :=
     match e with
-    | .const ``Fields.find? _ => .bvar (depth + 1)
-    | .app (.app (.const ``BEq.beq _) (.const ``Symbol _)) _ => .bvar depth
+    | .const ``Fields.find? _ => .bvar (depth + 2)
+    | .app (.app (.const ``BEq.beq _) (.const ``Symbol _)) _ => .bvar (depth + 1)
+    | .const ``Fields.need _ => .bvar depth
     | .const .. | .sort .. | .lit .. | .fvar .. | .mvar .. => e
-    | .bvar i => if i ≥ depth then .bvar (i + 2) else e
+    | .bvar i => if i ≥ depth then .bvar (i + 3) else e
     | .app f a => .app (go f depth) (go a depth)
     | .lam n t b i => .lam n (go t depth) (go b (depth + 1)) i
     | .forallE n t b i => .forallE n (go t depth) (go b (depth + 1)) i
@@ -128,14 +132,19 @@ def unfolded (env : Environment) (name : Name) (binders : List Expr) (type body 
   let ways := overWays (Specialize.unfold env start)
   let find : Expr := .const ``Fast.find []
   let same : Expr := .const ``Fast.sameSymbol []
-  let special := Specialize.unfold env (ways.beta #[find, same])
+  let need : Expr := .const ``Fast.need []
+  let special := Specialize.unfold env (ways.beta #[find, same, need])
   let result := do
     let env ← Quote.declare env (Quote.definition name (close Expr.forallE binders type) (close Expr.lam binders special)) defaultWork
+    let fold (types : List Expr) : Expr := types.foldr (fun t rest => .forallE `x t rest .default) type
     let declaredFind : Expr := .const ``Fields.find? []
-    let proof := mkAppN (.const ``congr [1, 1]) #[sameType, type, .app ways declaredFind, .app ways find, .const ``Fast.declaredSame [], same,
-      mkAppN (.const ``congrArg [1, 1])
-        #[readType, .forallE `same sameType type .default, declaredFind, find, ways, .const ``Fast.find_fun []],
-      .const ``Fast.same_fun []]
+    let declaredNeed : Expr := .const ``Fields.need []
+    let reading := mkAppN (.const ``congrArg [1, 1])
+      #[readType, fold [sameType, needType], declaredFind, find, ways, .const ``Fast.find_fun []]
+    let comparing := mkAppN (.const ``congr [1, 1]) #[sameType, fold [needType], .app ways declaredFind, .app ways find,
+      .const ``Fast.declaredSame [], same, reading, .const ``Fast.same_fun []]
+    let proof := mkAppN (.const ``congr [1, 1]) #[needType, type, mkApp2 ways declaredFind (.const ``Fast.declaredSame []), mkApp2 ways find same,
+      declaredNeed, need, comparing, .const ``Fast.need_fun []]
     Quote.declare env (theoremDecl (theoremOf name) (close Expr.forallE binders (eq type body applied)) (close Expr.lam binders proof)) defaultWork
   match result with
   | .ok env => (env, some answer)

@@ -148,6 +148,10 @@ noncomputable def permitted (rules : List Rule) (p : Pending) (front : Option Ev
 noncomputable def find (fields : Fields) (name : Symbol) : Option Value :=
   List.rec (motive := fun _ => Option Value) none (fun f _ rest => cond (sameSymbol name f.1) (some f.2) rest) fields
 
+/-- A field that must be there. Kept whole where conditions are unfolded: they read many fields, and what is read of each would swell them. -/
+noncomputable def need (fields : Fields) (name : Symbol) : Read Value :=
+  Option.rec (motive := fun _ => Read Value) (unreadable s!"{name}: missing") (fun v => .ok v) (find fields name)
+
 noncomputable def parameterFits (q : Parameter) (arguments : Fields) : Bool :=
   Option.rec (motive := fun _ => Bool) (cond q.required false true) (fun v => q.type.accepts v) (find arguments q.name)
 

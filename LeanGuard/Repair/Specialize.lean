@@ -17,10 +17,17 @@ def isCases : Name → Bool
   | .str _ s => s == "casesOn" || s.startsWith "_sparseCasesOn"
   | _ => false
 
+/-- Whether a constant reads a value, or a field that must be there. Unfolded, these and their messages would be most of a condition, and go
+through every substitution that the kernel makes in it. -/
+def isReader : Name → Bool
+  | `LeanGuard.Fields.need | `LeanGuard.Fast.need | `LeanGuard.Value.typeName | `LeanGuard.unreadable => true
+  | .str `LeanGuard.Value s => s.startsWith "as"
+  | _ => false
+
 /-- Whether a constant is kept: numbers are computed by the kernel itself, symbols are data, and recursive functions stay folded. -/
 def isKept (env : Environment) (n : Name) : Bool :=
   [`Nat, `Int, `String, `Char, `UInt32].contains n.getRoot || n == `LeanGuard.Symbol.literal || n == `LeanGuard.Symbol.quoted ||
-    n == `LeanGuard.Fields.find? ||
+    n == `LeanGuard.Fields.find? || isReader n ||
     match env.find? n with
     | some (.defnInfo d) =>
       -- Arranged for this: their recursion is over the policy, or over the journal in one place.

@@ -370,6 +370,12 @@ theorem admits_parts (c : Contract) (rules : List Rule) (call : Call) (snapshot 
 /-- Reading a field in the kernel's way and in the evaluator's is the same function. -/
 theorem find_fun : @Fields.find? = @find := funext fun _ => funext fun _ => find_eq.symm
 
+/-- Reading a field that must be there in the kernel's way and in the evaluator's is the same function. -/
+theorem need_fun : @Fields.need = @need := by
+  funext fields name
+  simp only [Fields.need, need, find_eq]
+  cases fields.find? name <;> rfl
+
 /-- Comparing symbols in the kernel's way and in the policies' is the same function. -/
 theorem same_fun : declaredSame = sameSymbol := funext fun _ => funext fun _ => sameSymbol_eq.symm
 
