@@ -15,47 +15,32 @@ namespace Symbol
 
 /-! ## Symbols whose number the kernel checks fast -/
 
-/-- The characters with these code points. -/
-noncomputable def charsOf (points : List Nat) : List Char :=
-  List.rec [] (fun n _ rest => Char.ofNat n :: rest) points
+/-- The code points below which every number is a character's. -/
+def plainBound : Nat := 55296
+
+/-- The characters with these code points, which are to be below the bound: it is taken off those that are not, so that none has to be checked. -/
+noncomputable def plainChars (points : List Nat) : List Char :=
+  List.rec [] (fun n _ rest => Char.ofNat (Nat.mod n (nat_lit 55296)) :: rest) points
 
 /-- The number of the string with these code points. -/
-noncomputable def codeOf (points : List Nat) : Nat :=
-  List.rec (nat_lit 0) (fun n _ rest => Nat.add (Nat.succ n) (Nat.mul (nat_lit 2097152) rest)) points
+noncomputable def plainCode (points : List Nat) : Nat :=
+  List.rec (nat_lit 0) (fun n _ rest => Nat.add (Nat.succ (Nat.mod n (nat_lit 55296))) (Nat.mul (nat_lit 2097152) rest)) points
 
-/-- Whether every number is a character's code point. -/
-noncomputable def validPoints (points : List Nat) : Bool :=
-  List.rec true (fun n _ rest =>
-    cond (cond (Nat.blt n (nat_lit 55296)) true (cond (Nat.blt (nat_lit 57343) n) (Nat.blt n (nat_lit 1114112)) false)) rest false) points
-
-theorem encode_charsOf : (points : List Nat) → validPoints points = true → encode (charsOf points) = codeOf points
-  | [], _ => rfl
-  | n :: rest, h => by
-    have h' : cond (cond (Nat.blt n 55296) true (cond (Nat.blt 57343 n) (Nat.blt n 1114112) false)) (validPoints rest) false = true := h
-    have valid : n.isValidChar ∧ validPoints rest = true := by
-      have blt (a b : Nat) : Nat.blt a b = decide (a < b) := by
-        rw [Bool.eq_iff_iff, Nat.blt_eq, decide_eq_true_iff]
-      simp only [blt] at h'
-      cases h'' : validPoints rest <;> simp [h'', Nat.isValidChar] at h' ⊢
-      by_cases h₁ : n < 55296 <;> simp [h₁] at h' ⊢
-      exact h'
-    have char : (Char.ofNat n).toNat = n := by
-      have := valid.1
-      simp [Char.ofNat, this, Char.ofNatAux, Char.toNat]
-    show (Char.ofNat n).toNat + 1 + base * encode (charsOf rest) = Nat.add (Nat.succ n) (Nat.mul 2097152 (codeOf rest))
-    rw [char, encode_charsOf rest valid.2]
+theorem encode_plainChars : (points : List Nat) → encode (plainChars points) = plainCode points
+  | [] => rfl
+  | n :: rest => by
+    have valid : (n % 55296).isValidChar := .inl (Nat.mod_lt n (by decide))
+    have char : (Char.ofNat (n % 55296)).toNat = n % 55296 := by
+      simp [Char.ofNat, valid, Char.ofNatAux, Char.toNat]
+    show (Char.ofNat (n % 55296)).toNat + 1 + base * encode (plainChars rest) = (n % 55296).succ + 2097152 * plainCode rest
+    rw [char, encode_plainChars rest]
     rfl
 
-/-- A symbol as a decoded string is quoted: its text, its code points and its number, checked at a few steps a character. -/
-noncomputable def quoted (text : String) (points : List Nat) (code : Nat) (text_eq : text = String.ofList (charsOf points))
-    (code_eq : cond (validPoints points) (Nat.beq code (codeOf points)) false = true) : Symbol :=
-  ⟨text, fun _ => code, by
-    rw [text_eq, String.toList_ofList]
-    have : validPoints points = true ∧ Nat.beq code (codeOf points) = true := by
-      revert code_eq
-      cases validPoints points <;> simp
-    rw [encode_charsOf points this.1]
-    exact Nat.eq_of_beq_eq_true this.2⟩
+/-- A symbol as a decoded string is quoted: its code points and its number, checked at a few steps a character. -/
+noncomputable def quoted (points : List Nat) (code : Nat) (code_eq : Nat.beq code (plainCode points) = true) : Symbol :=
+  ⟨String.ofList (plainChars points), fun _ => code, by
+    rw [String.toList_ofList, encode_plainChars]
+    exact Nat.eq_of_beq_eq_true code_eq⟩
 
 /-- The number of a long string, which the kernel does not compute: it would need a stack as deep as the string is long. -/
 opaque longCode (text : String) : { n : Nat // n = encode text.toList } := ⟨_, rfl⟩
@@ -120,14 +105,13 @@ def fieldType : Expr := mkApp2 (.const ``Prod [0, 0]) symbolType valueType
 /-- Symbols of more characters than this have no number that the kernel computes. -/
 def longestNumbered : Nat := 120
 
-/-- The term `Symbol.quoted` of a string, or `Symbol.long`. -/
+/-- The term `Symbol.quoted` of a string, or `Symbol.long` where it is long or has rare characters. -/
 def symbolTerm (text : String) : Expr :=
   let chars := text.toList
-  let str : Expr := .lit (.strVal text)
-  if chars.length > longestNumbered then .app (.const ``Symbol.long []) str else mkApp5 (.const ``Symbol.quoted []) str
+  if chars.length > longestNumbered || chars.any (Symbol.plainBound ≤ ·.toNat) then .app (.const ``Symbol.long []) (.lit (.strVal text))
+  else mkApp3 (.const ``Symbol.quoted [])
     (listOf (.const ``Nat []) (chars.map fun c => nat c.toNat))
     (nat (Symbol.encode chars))
-    (mkApp2 (.const ``Eq.refl [1]) (.const ``String []) str)
     (mkApp2 (.const ``Eq.refl [1]) (.const ``Bool []) (.const ``Bool.true []))
 
 /-- The constant of a symbol; declared when it is met first. -/
