@@ -101,9 +101,9 @@ class Builder:
             path: the folders with the compiled modules that it may import, beside the core library.
             olean: where to write it, in a folder that exists; None only checks it.
             keep: a key under which the imported environment is kept for the next request with that key; "" keeps none.
-            initializers: the import runs initializers of the package. It gets a process of its own: what they register
-                stays when the import's memory is given back, and Lean takes an import for known by names in memory of
-                earlier ones.
+            initializers: the import runs initializers of the package. It gets a process of its own: an attribute that
+                an import registers is known to that import only if it is the process's first, and what is registered
+                would stay for modules that do not import it.
 
         Raises:
             LeanCrashed: the builder died.
