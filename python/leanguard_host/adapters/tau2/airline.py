@@ -99,7 +99,7 @@ class Airline(Backend):
 
     def claimed(self, text: str) -> str | None:
         # The benchmark has no log-in: who the customer is, is what they say.
-        return next((word for word in _WORD.findall(text) if word in self.data["users"]), None)
+        return next((word for word in _WORD.findall(text) if self.row("users", word) is not None), None)
 
     def disruption(self, call: Json) -> Json | None:
         row = self.row("reservations", call["arguments"].get("reservation_id"))

@@ -47,10 +47,15 @@ class Session:
             events += self._authentication(customer, call)
         return events
 
-    def customer_says(self, text: str) -> None:
-        """The customer's own words, from the channel that is theirs."""
-        if (customer := self.backend.claimed(text)) is not None:
-            self.journal += self._authentication(customer, None)
+    def customer_says(self, text: str) -> list[Event]:
+        """The customer's own words, from the channel that is theirs.
+
+        Returns the events that they are, for a guard that keeps the journal (`guard.record`).
+        """
+        customer = self.backend.claimed(text)
+        events = [] if customer is None else self._authentication(customer, None)
+        self.journal += events
+        return events
 
     def confirm(self, call: Call) -> None:
         """The customer confirmed exactly this call in this state.
